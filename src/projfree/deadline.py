@@ -33,8 +33,8 @@ def until(end: float) -> Iterator[None]:
         _END.reset(token)
 
 
-def deadline(seconds: float) -> AbstractContextManager[None]:
-    """Let `expired` be True from so many seconds on; within another deadline the earlier of the two counts.
+def deadline(seconds: float | None) -> AbstractContextManager[None]:
+    """Let `expired` be True from so many seconds on, if any; within another deadline the earlier of the two counts.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def deadline(seconds: float) -> AbstractContextManager[None]:
     >>> expired()
     False
     """
-    return until(min(ends(), time.monotonic() + seconds))
+    return until(ends() if seconds is None else min(ends(), time.monotonic() + seconds))
 
 
 def ignore_deadline() -> AbstractContextManager[None]:

@@ -18,6 +18,7 @@ import json
 import math
 import os
 import secrets
+import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -181,11 +182,7 @@ def _open_archive(folder: Path, kind: str, checked: bool = False) -> Iterator[tu
         )
     with contextlib.ExitStack() as stack:
         try:
-            if not os.path.lexists(path):
-                raise FileNotFoundError(
-                    f"`load` found no finished save in {str(folder)!r}; check the path, or save first."
-                )
-            if not path.is_file():  # a pipe or a device could block or never end
+            if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe or a device could block or never end
                 raise _DamageError(f"{path.name} is not a plain file")
             file = stack.enter_context(path.open("rb"))
             if checked and len(set(_checksums(file))) != 1:
@@ -196,7 +193,10 @@ def _open_archive(folder: Path, kind: str, checked: bool = False) -> Iterator[tu
             if not isinstance(content, dict) or content.get("format") != "projfree":
                 raise _DamageError("it is not one that projfree wrote")
             version, its_kind, tree = (content[name] for name in ("version", "kind", "tree"))
-        except (FileNotFoundError, PermissionError, MemoryError):
+        except (FileNotFoundError, NotADirectoryError):
+            message = f"`load` found no finished save in {str(folder)!r}; check the path, or save first."
+            raise FileNotFoundError(message) from None
+        except (PermissionError, MemoryError):
             raise
         except Exception as error:
             raise _damaged(folder, error) from error

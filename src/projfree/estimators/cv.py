@@ -142,10 +142,10 @@ class SearchMixin(Search, ConstrainedModel):
             fitted, self.path_ = ways.refit(model, radii, at, seed, watchers)
         except FitInterrupted as stop:
             # The largest radius up to the chosen one that was solved for: its point lies in the chosen ball too.
-            solved = np.array([one.radius for one in stop.models])
-            self.path_ = RadiusPath.of(float(model.p), solved, stop.models)
+            solved = np.array([one.radius for one in stop.found])
+            self.path_ = RadiusPath.of(float(model.p), solved, stop.found)
             at = int(np.searchsorted(solved, radii[at], side="right")) - 1
-            self._take_over(stop.models[at], float(solved[at]))
+            self._take_over(stop.found[at], float(solved[at]))
             raise
         self._take_over(fitted, float(radii[at]))
         warn_if_short(self, self.result_, self.tol, expected=self.result_.status.name == "CALLBACK")

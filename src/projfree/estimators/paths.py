@@ -18,6 +18,7 @@ from projfree.estimators.table import Table
 from projfree.objectives import Objective
 from projfree.run import Path, path
 from projfree.run.callbacks import Callback
+from projfree.run.path import PathInterrupted
 from projfree.run.result import Interrupted
 from projfree.sets import ConstraintSet, LpBall, WithFree
 from projfree.sets.base import resized
@@ -106,20 +107,14 @@ def fit_path(
     try:
         settings = {**model._settings(seed, prepared), "callbacks": callbacks}
         found = path(problem.objective, prepared.ball, radii, record=0, start=begin, **settings)
-    except Interrupted as stop:
-        raise FitInterrupted(_models(model, prepared, stop.found)) from stop
+    except PathInterrupted as stop:
+        models = _models(model, prepared, stop.found)
+        raise FitInterrupted(models, f"interrupted at radius {len(models)} of a path") from stop
     return _models(model, prepared, found)
 
 
-class FitInterrupted(KeyboardInterrupt):
-    """Ctrl-C in `fit_path`; ``models`` are those of the radii that were solved, the last one of an interrupted run."""
-
-    def __init__(self, models: list[ConstrainedModel]) -> None:
-        super().__init__(models)
-        self.models = models
-
-    def __str__(self) -> str:
-        return f"interrupted at radius {len(self.models)} of a path"
+class FitInterrupted(Interrupted):
+    """Ctrl-C in `fit_path`; ``found`` are the models of the radii that were solved, the last one interrupted."""
 
 
 def _models(model: ConstrainedModel, prepared: PreparedFit, found: Path) -> list[ConstrainedModel]:

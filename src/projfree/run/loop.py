@@ -150,17 +150,17 @@ def minimize(
     """
     earlier, compiled = _load_state(state), compile_seconds()
     solver, chosen = _choose_solver(objective, ball, solver, earlier)
-    callbacks, limit = as_callbacks(callbacks), math.inf
+    callbacks = as_callbacks(callbacks)
     tol, max_iter, record = at_least("tol", tol, 0.0), count("max_iter", max_iter), count("record", record, lowest=0)
     if time_limit is not None:
-        limit = positive("time_limit", time_limit)
+        positive("time_limit", time_limit)
     first = _first_state(objective, ball, solver, start, seed, earlier)
     run = Run(objective, ball, solver, first, tol=tol, max_iter=max_iter, record=record, plan=chosen)
     if earlier is not None and not isinstance(earlier, State):
         earlier.restore(run)
     ended = None
     with closing(callbacks), single_blas(_is_small(objective, ball)):
-        with deadline(limit):
+        with deadline(time_limit):
             if check_start:
                 ended = _converged(run, recompute_certificate(run, look_back=False))
             status, certificate = ended or run_steps(run, callbacks)

@@ -12,13 +12,13 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
 
 from projfree.checks import Array
-from projfree.deadline import countdown, remaining
+from projfree.deadline import countdown, deadline, remaining
 from projfree.estimators.completion.estimator import MatrixCompletion
 from projfree.estimators.completion.rating_folds import RatingFold, path_of, radii_of, scores_of
 from projfree.estimators.completion.ratings import GivenRatings, read_ratings, weighted_ratings
 from projfree.estimators.completion.settings import stated
 from projfree.estimators.completion.stages import CHOOSING
-from projfree.estimators.completion.stopping import limited, watched
+from projfree.estimators.completion.stopping import watched
 from projfree.estimators.completion.turns import in_turns
 from projfree.estimators.search_results import checked_radii
 from projfree.estimators.searching import Search
@@ -164,7 +164,7 @@ validation_fraction, n_iter_no_change, clip, columns, callbacks, random_state
             folds = self._folds(read_ratings(X, y, self.columns), X, y, sample_weight, split, given, seed)
             if models[0].loss_.labels:
                 _refuse_lost_labels(models[0].ratings_.values, folds)
-            with limited(CHOOSING * remaining()):
+            with deadline(CHOOSING * remaining()):
                 self._try(models, wanted, path, folds)
             best, at = self._keep_choice()
             final = self._single(self._exponents()[best]).set_params(random_state=seed, callbacks=self.callbacks)
@@ -220,7 +220,7 @@ validation_fraction, n_iter_no_change, clip, columns, callbacks, random_state
             for fold in folds
         ]
         # Radii take one more path for each exponent, on all ratings.
-        with limited(remaining() * (len(folds) / (len(folds) + 1) if path else 1.0)):
+        with deadline(remaining() * (len(folds) / (len(folds) + 1) if path else 1.0)):
             found = in_turns(tasks, self.n_jobs)
         most = max(len(scores) for scores, _ in found) if path else len(wanted)
         padded = [scores + [np.nan] * (most - len(scores)) for scores, _ in found]

@@ -14,13 +14,13 @@ import numpy as np
 from projfree import persist
 from projfree.checks import shown, stacklevel
 from projfree.completion.alternating import weakest
-from projfree.deadline import ignore_deadline, remaining
+from projfree.deadline import deadline, ignore_deadline, remaining
 from projfree.estimators.completion.certifying import Certifying
 from projfree.estimators.completion.choice import choose, most_sweeps
 from projfree.estimators.completion.convex_gap import CertifiedModel, certified
 from projfree.estimators.completion.convex_problem import ConvexProblem, Swept, settled
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.stopping import BestSweep, limited, products
+from projfree.estimators.completion.stopping import BestSweep, products
 from projfree.estimators.watching import given_callbacks
 from projfree.run import Checkpoint, Status
 from projfree.run.callbacks import announce
@@ -133,7 +133,7 @@ class Stages(Certifying):
         judges = (self._judged, self._clearly_better)
         given = (self.weights, self.rank, self._seed, *judges, [self._tally, *given_callbacks(self.callbacks)])
         announce(given_callbacks(self.callbacks), "path", most_sweeps(self.weights, len(self._split[0])))
-        with limited(None if self.time_limit is None else CHOOSING * self.time_limit):
+        with deadline(None if self.time_limit is None else CHOOSING * self.time_limit):
             found = choose(problem, *given)
         # A penalty on fewer ratings is weaker, as the root of their number.
         grown = math.sqrt(len(self._training()) / len(self._split[0]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any, cast
 
 from projfree.algebra import LowRank
@@ -17,15 +17,10 @@ from projfree.run import Run
 from projfree.run.callbacks import closing
 
 
-def limited(seconds: float | None) -> AbstractContextManager[None]:
-    """One limit for everything that follows."""
-    return deadline(math.inf if seconds is None else seconds)
-
-
 @contextmanager
 def watched(callbacks: Any, seconds: float | None) -> Iterator[None]:
     """One limit for everything that follows, after which the callbacks are closed."""
-    with closing(given_callbacks(callbacks)), limited(seconds):
+    with closing(given_callbacks(callbacks)), deadline(seconds):
         yield
 
 
