@@ -58,31 +58,6 @@ def test_a_half_sweep_solves_rows_with_few_entries_exactly(p, weighted):
         np.testing.assert_allclose(found.below[i], below, atol=1e-9)
 
 
-def test_a_stack_is_its_dense_matrix():
-    rng = np.random.default_rng(0)
-    rows, cols, _ = entries(*SHAPE, 30, seed=0)
-    pattern, *_ = Pattern.of(rows, cols, SHAPE)
-    stack, other = (StackedPattern(*(OnPattern(pattern, rng.standard_normal(30)) for _ in "ACD")) for _ in range(2))
-    dense, (m, n) = stack.toarray(), stack.shape
-    assert (m, n) == (18, 14)
-    right, left = rng.standard_normal((n, 3)), rng.standard_normal((m, 3))
-    low = LowRank.of(rng.standard_normal((m, 2)), rng.standard_normal((n, 2)))
-    np.testing.assert_allclose(stack.times(right), dense @ right)
-    np.testing.assert_allclose(stack.transposed_times(left), dense.T @ left)
-    np.testing.assert_allclose(stack.slab(7, 12), dense[7:12])
-    d, e = rng.random(m), rng.random(n)
-    np.testing.assert_allclose(stack.scaled(d, e).toarray(), d[:, None] * dense * e)
-    mixed = 2.0 * stack - other + low
-    np.testing.assert_allclose(mixed.toarray(), 2.0 * dense - other.toarray() + low.toarray())
-    assert mixed.size() == pytest.approx(np.linalg.norm(mixed.toarray()))
-    assert stack.inner(low) == pytest.approx(float((dense * low.toarray()).sum()))
-    assert stack.inner(low.toarray()) == pytest.approx(stack.inner(low))
-    assert low.inner(stack) == pytest.approx(stack.inner(low))
-    at = rng.integers(0, m, 40), rng.integers(0, n, 40)
-    np.testing.assert_allclose(stack.of_pairs(*at), dense[at])
-    np.testing.assert_allclose(stack.gram(), dense.T @ dense)
-
-
 def taste(seed=0, m=300, n=150):
     """Users of two groups who rate what their group likes, and whose ratings depend on the group."""
     rng = np.random.default_rng(seed)

@@ -270,26 +270,6 @@ def test_models_in_joblib_processes(table):
         np.testing.assert_array_equal(model.fit(X, y).coef_, other.coef_)
 
 
-@pytest.mark.parametrize(
-    ("labels", "sentence"),
-    [
-        (["u", None], r"^`task` must name a column with a label in each row, got none in row 1; fill or drop it\.$"),
-        ([1.0, np.nan], r"^`task` must name a column with a label in each row, got none in row 1;"),
-        (
-            pd.array([1, None], dtype="Int64"),
-            r"^`task` must name a column with a label in each row, got none in row 1;",
-        ),
-        ([1, "u"], r"^`task` must name a column with labels of one kind, got text and others; make all of it text\.$"),
-    ],
-)
-def test_tasks_without_labels(labels, sentence):
-    frame = pd.DataFrame({"a": [1.0, 2.0], "school": labels})
-    with pytest.raises(ValueError, match=sentence):
-        ConstrainedRegressor(norm="schatten", radius=1.0, task="school").fit(frame, [1.0, 2.0])
-    with pytest.raises(ValueError, match=r"^`task` must name a column of `X`, got 9\.$"):
-        ConstrainedRegressor(norm="schatten", radius=1.0, task=9).fit(frame, [1.0, 2.0])
-
-
 SENTENCES = [
     (
         {"loss": "hinge"},

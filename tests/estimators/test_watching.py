@@ -10,11 +10,7 @@ from projfree import (
     ConstrainedClassifierCV,
     ConstrainedRegressor,
     ConstrainedRegressorCV,
-    LpBall,
     PrimalAveraging,
-    QuadraticForm,
-    minimize,
-    plan,
 )
 
 rng = np.random.default_rng(0)
@@ -71,25 +67,6 @@ def test_verbose(capsys, monkeypatch):
     assert out == ""
     assert "certified gap" in err
     assert "iteration" in err
-
-
-def test_short_texts():
-    f, ball = QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(2, radius=1.0)
-    result = minimize(f, ball)
-    search = ConstrainedRegressorCV(radii=[0.5, 1.0], cv=2).fit(X, Y)
-    for thing, name in (
-        (result, "Result"),
-        (result.certificate, "Certificate"),
-        (plan(f, ball), "Plan"),
-        (search.path_, "RadiusPath"),
-    ):
-        assert repr(thing).startswith(name)
-        assert max(map(len, repr(thing).splitlines())) < 200
-        assert "array(" not in repr(thing)
-        assert thing._repr_html_().startswith(f"<table><caption>{name}")
-        assert thing._repr_html_().endswith("</table>")
-    assert repr(result.certificate).startswith("Certificate(value=-4.5, bound=-4.5, gap=")
-    assert repr(result.certificate).endswith(", ball=LpBall(p=2.0, radius=1.0))")
 
 
 @pytest.mark.parametrize("kind", [ConstrainedRegressorCV, ConstrainedClassifierCV])

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import io
 import json
-import tokenize
 from pathlib import Path
 
 import pytest
@@ -64,28 +62,6 @@ def test_what_is_counted(size):
     assert found["floats"] == 3  # 1.25, 0.75, and 0.1 in the text
     classes = [node for node in ast.parse(SOURCE).body if isinstance(node, ast.ClassDef)]
     assert size.members(classes[0]) == {"size", "name", "open", "grow"}
-
-
-def test_tokens_are_those_of_tokenize(size):
-    assert size.count_tokens('a = f"{b + 1}"  # c\n') == 3
-    plain = SOURCE.replace(' f"', ' "')  # newer versions of Python split strings that are formatted
-    layout = {"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER"}
-    tokens = tokenize.generate_tokens(io.StringIO(plain).readline)
-    assert size.count_tokens(plain) == sum(tokenize.tok_name[token.type] not in layout for token in tokens)
-
-
-def test_a_folder_that_is_not_there_has_no_files(size, tmp_path):
-    assert list(size.sources(tmp_path / "none")) == []
-
-
-def count_down(k):
-    return count_down(k - 1) if k else len(repr(k))
-
-
-def test_a_run_is_traced(size, monkeypatch):
-    monkeypatch.setattr(size, "PACKAGE", "tests")
-    assert size.trace(lambda: count_down(3)) == (1, 1, 4)
-    assert size.trace(lambda: repr(3)) == (0, 0, 0)
 
 
 def test_growth_is_told_and_shrinking_is_not(size):

@@ -14,11 +14,9 @@ from projfree import (
     LpBall,
     Objective,
     PairwiseFrankWolfe,
-    Weighted,
     as_data,
     minimize,
     persist,
-    plan,
 )
 from projfree.run.checkpoint import KIND
 from projfree.solvers import FrankWolfe
@@ -76,8 +74,3 @@ def test_fields_of_a_users_state_are_kept(extra, tmp_path):
     resumed = minimize(f, ball, Own(), state=tmp_path / "c", max_iter=8, **given)
     np.testing.assert_array_equal(resumed.w, whole.w)
     np.testing.assert_array_equal(resumed.state.extra, extra)
-
-
-def test_a_plan_over_a_set_of_another_shape_is_refused():
-    with pytest.raises(ValueError, match="30"):
-        plan(problem(), Weighted(LpBall(1, radius=1.0), np.ones(3)))

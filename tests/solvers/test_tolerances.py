@@ -84,7 +84,7 @@ def problem(table, loss, name, share):
 
 #: Thousands of iterations, or expensive ones.
 LONG = [("text", loss, "l_inf") for loss in ("squares", "logistic", "huber")]
-LONG += [("text", "huber", "simplex"), ("wide", "huber", "simplex")]
+LONG += [("text", "huber", "simplex"), ("wide", "huber", "simplex"), ("wide", "huber", "l_inf")]
 MARKED = [pytest.param(*case, marks=[pytest.mark.slow] if case in LONG else []) for case in CASES]
 
 
