@@ -15,22 +15,38 @@ ROOT_BITS, COUNTER_BITS, COUNTER = 4604544271217802189, 4841369599423283200, 450
 #: The leading bits of log 2, and the rest of it.
 LOG2, LOG2_REST = 0.6931471803691238, 1.9082149292705877e-10
 
+#: Coefficients of (exp(r) - 1 - r) / r^2 in r, and of (atanh(z) / z - 1) / z^2 in z^2, from the highest power down.
+EXP = (
+    2.510038549551032e-08,
+    2.7620088445409746e-07,
+    2.7557268459997064e-06,
+    2.4801521295954376e-05,
+    0.00019841269863053618,
+    0.0013888888917213717,
+    0.008333333333330062,
+    0.04166666666662413,
+    0.16666666666666669,
+    0.5000000000000001,
+)
+LOG = (
+    0.07308292712444311,
+    0.07665855309105386,
+    0.09091444727837474,
+    0.11111105565129939,
+    0.14285714313001635,
+    0.19999999999949722,
+    0.3333333333333335,
+)
+
 
 def exponential(t: float) -> float:
     """exp(t) for t between -700 and 700, within 2 ulp: a polynomial after taking off multiples of log 2."""
     moved = t * 1.4426950408889634 + MAGIC  # the nearest whole number k stands in its last bits
     k = moved - MAGIC
     r = (t - k * LOG2) - k * LOG2_REST
-    p = 2.510038549551032e-08
-    p = p * r + 2.7620088445409746e-07
-    p = p * r + 2.7557268459997064e-06
-    p = p * r + 2.4801521295954376e-05
-    p = p * r + 0.00019841269863053618
-    p = p * r + 0.0013888888917213717
-    p = p * r + 0.008333333333330062
-    p = p * r + 0.04166666666662413
-    p = p * r + 0.16666666666666669
-    p = p * r + 0.5000000000000001
+    p = EXP[0]
+    for c in EXP[1:]:
+        p = p * r + c
     p = (p * r) * r + r
     power: float = np.int64((np.float64(moved).view(np.int64) + 1023) << 52).view(np.float64)  # 2^k
     return (p + 1.0) * power
@@ -67,13 +83,9 @@ def _logarithm(x: float, small: float) -> float:
     m = np.int64((steps & 4503599627370495) + ROOT_BITS).view(np.float64)
     z = (m - 1.0) / (m + 1.0)
     q = z * z
-    s = 0.07308292712444311
-    s = s * q + 0.07665855309105386
-    s = s * q + 0.09091444727837474
-    s = s * q + 0.11111105565129939
-    s = s * q + 0.14285714313001635
-    s = s * q + 0.19999999999949722
-    s = s * q + 0.3333333333333335
+    s = LOG[0]
+    for c in LOG[1:]:
+        s = s * q + c
     z = 2.0 * z
     logarithm: float = ((s * q) * z + (z + (small + whole * LOG2_REST))) + whole * LOG2
     return logarithm
