@@ -30,7 +30,7 @@ from projfree import (
     path,
 )
 from projfree.estimators.penalty import logistic_C
-from projfree.numerics.truncated_newton import sphere_step
+from projfree.solvers.hessian_free import sphere_step
 
 SMOOTH = tuple(name for name in CONVEX if name not in ("calls", "perturbed"))
 BALLS = [LpBall(p, r) for p in (1.1, 1.5, 2.0, 3.0) for r in (1e-3, 0.3, 3.0, 50.0)]

@@ -336,18 +336,18 @@ class Lines:
 
     def sums(self, table: Array, out: Array, start: int, stop: int) -> None:
         """For some lines the sum of the rows of a table at their places."""
-        from projfree.numerics.ridge_kernels import sums_of_rows
+        from projfree.numerics.entries_kernels import sums_of_rows
 
         sums_of_rows(self.indptr, self.indices, table, out, start, stop)
 
     def offsets(self, base: float, theirs: Array, ridge: float, out: Array, start: int, stop: int) -> None:
         """The regressions of some lines on a constant, with a penalty of its square."""
-        from projfree.numerics.ridge_kernels import offsets_of_rows
+        from projfree.numerics.entries_kernels import offsets_of_rows
 
         offsets_of_rows(self.indptr, self.indices, self.target, base, theirs, self.weight, ridge, out, start, stop)
 
     def ridge(self, base: Any, theirs: Array, table: Array, *given: Any) -> None:
-        """The regressions of some lines; ``given`` is as for `projfree.numerics.ridge_kernels.ridge_rows`."""
-        from projfree.numerics.ridge_kernels import ridge_rows
+        """The regressions of some lines; ``given`` is as for `projfree.numerics.entries_kernels.ridge_rows`."""
+        from projfree.numerics.entries_kernels import ridge_rows
 
         ridge_rows(self.indptr, self.indices, self.target, base, theirs, self.weight, table, *given)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projfree.numerics.corner import minimise_on_corner
+from projfree.objectives.hull import minimise_on_corner
 
 FINE = np.linspace(0.0, 1.0, 41)
 GRID = {
