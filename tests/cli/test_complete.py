@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
-from rich.console import Console
 
-from projfree import ProgressBar, load, persist
+from projfree import load, persist
 from projfree.cli import complete as command
-from projfree.estimators.completion import MatrixCompletion
 
 
 def test_a_tolerance_that_is_not_reached_is_told_by_the_exit_code(call, ratings, tmp_path):
@@ -170,34 +167,6 @@ def test_a_checkpoint_never_replaces_something_else(call, ratings, tmp_path, unc
 
 
 # ---------------------------------------------------------------- the bar
-
-
-@pytest.mark.parametrize("width", [80, 120])
-def test_the_bar_names_the_stage_and_fits_the_screen(width):
-    bar = ProgressBar(Console(file=io.StringIO(), force_terminal=True, width=width), label="complete ratings.csv")
-    screen, stages = Console(file=io.StringIO(), width=width, record=True), []
-
-    class Look:
-        def begin(self, stage, most):
-            stages.append(stage)
-            screen.print(bar._bar.get_renderable())
-
-        def __call__(self, run):
-            screen.print(bar._bar.get_renderable())
-
-    rng = np.random.default_rng(0)
-    ratings = rng.integers(0, 30, 300), rng.integers(0, 20, 300), rng.integers(1, 6, 300)
-    MatrixCompletion(rank=2, tol=0.5, callbacks=[bar, Look()], implicit=0).fit(ratings)
-    MatrixCompletion(rank=2, tol=1e-3, radius=20.0, max_sweeps=3, callbacks=[bar, Look()], implicit=0).fit(ratings)
-    assert "convex solver" in stages
-    assert stages[:3] == ["path", "sweeps", "certificate"]
-    assert bar._bar is None  # the terminal was given back
-    lines = screen.export_text().splitlines()
-    assert max(map(len, lines)) <= width
-    assert not any("…" in line for line in lines)
-    for words in ("complete ratings.csv: path", "1 of at most ", "complete ratings.csv: sweeps", "3 of at most 3"):
-        assert any(words in line for line in lines), words
-    assert all(line.startswith("complete ratings.csv: ") for line in lines)  # one line each
 
 
 def test_features(call, tmp_path):

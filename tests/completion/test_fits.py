@@ -10,7 +10,6 @@ from completion.problems import entries
 from sklearn.exceptions import ConvergenceWarning
 
 from projfree.completion.alternating import Alternating
-from projfree.data import entries as lines
 from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV
 from projfree.estimators.completion.factors import Factors
 
@@ -86,19 +85,6 @@ def test_a_fixed_point_of_the_sweeps_minimises_over_the_ball_of_its_norm(p):
 
 
 # ---------------------------------------------------------------- choice
-
-
-@pytest.mark.parametrize("p", [1.0, 1.3])
-def test_sweeps_of_many_ratings_are_in_single_precision_and_models_in_double(p, monkeypatch):
-    monkeypatch.setattr(lines, "SINGLE", 100)
-    exact = quick(p=p, radius=None, implicit=0.5, random_state=1)
-    seen = []
-    model = quick(p=p, radius=None, implicit=0.5, random_state=1, callbacks=[lambda run: seen.append(run.state.x.w)])
-    model.fit(RATINGS)
-    assert {factor.dtype for w in seen for factor in w.factors()} == {np.dtype(np.float32)}
-    assert {part.dtype for part in (model.factors_.left, model.factors_.below)} == {np.dtype(np.float64)}
-    monkeypatch.undo()
-    np.testing.assert_allclose(model.predict(PAIRS), exact.fit(RATINGS).predict(PAIRS), atol=2e-3)
 
 
 # ---------------------------------------------------------------- random states

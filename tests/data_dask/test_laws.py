@@ -173,28 +173,3 @@ def test_the_summation_count_is_that_of_the_partitioning(here, table):
     alone = as_data(X[:15], y[:15]).rounding_units
     assert alone + np.log2(16) <= parts.rounding_units <= alone + np.log2(16) + 4.0
     assert parts.rounding_units < whole.rounding_units
-
-
-@pytest.mark.slow
-def test_passes_are_compiled_where_the_table_is_large(here, monkeypatch):
-    """Small partitions of a large table go through compiled code, to the numbers of the table in memory."""
-    from projfree.data.kernels import Compiled
-
-    made = []
-    monkeypatch.setattr(Compiled, "dense", _noting(Compiled.dense, made))
-    X = np.random.default_rng(0).standard_normal((200_000, 50))
-    y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
-    data = as_data(da.from_array(X, chunks=(25_000, 50)), y, memory=1 << 30)
-    f, g = Objective(Logistic(), data.standardized(np.zeros(50), np.ones(50))), Objective(Logistic(), as_data(X, y))
-    made.clear()
-    here_, there = (h.evaluate(h.point(np.full(50, 0.01)), keep=True) for h in (f, g))
-    assert len(made) >= 8
-    np.testing.assert_allclose(here_.slope.gradient, there.slope.gradient, rtol=1e-10, atol=1e-14)
-
-
-def _noting(method, calls):
-    def noted(self, *args):
-        calls.append(1)
-        return method(self, *args)
-
-    return noted

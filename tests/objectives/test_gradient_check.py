@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from projfree import (
-    AcceleratedProjectedGradient,
     Backtracking,
-    BacktrackingGradient,
     BlackBox,
-    Checkpoint,
     FrankWolfe,
     Logistic,
     LpBall,
@@ -69,25 +66,6 @@ def test_a_run_without_progress_names_the_check():
     )
 
 
-def test_a_resumed_run_knows_where_it_began(tmp_path):
-    def resumable():
-        return BlackBox(lambda w: squares(w, -1.0), (5,), convex=False, name="wrong sign")
-
-    ball, keep = LpBall(2, radius=1.0), [Checkpoint(tmp_path / "kept", 5)]
-    minimize(resumable(), ball, FrankWolfe(Backtracking()), max_iter=10, callbacks=keep)
-    resumed = minimize(resumable(), ball, state=tmp_path / "kept", max_iter=20)
-    assert resumed.status is Status.STALLED
-
-
-def test_the_advice_about_rules_works():
-    f, ball = BlackBox(squares, (5,), convex=True), LpBall(2, radius=0.5)
-    with pytest.raises(
-        ValueError, match=r"`Backtracking\(\)` for Frank-Wolfe, `BacktrackingGradient\(\)` for projected"
-    ):
-        minimize(f, ball, AcceleratedProjectedGradient())
-    assert minimize(f, ball, AcceleratedProjectedGradient(BacktrackingGradient())).status.converged
-
-
 def test_single_precision_is_noticed_behind_doubles():
     def single(w):
         value, gradient = squares(w, dtype=np.float32)
@@ -99,12 +77,3 @@ def test_single_precision_is_noticed_behind_doubles():
     assert m.gradient_error >= 16 * np.finfo(np.float32).eps * np.linalg.norm(m.gradient) * (1 - 1e-12)
     result = minimize(f, LpBall(2, radius=0.5), FrankWolfe(), tol=1e-12, max_iter=500)
     assert result.status is Status.PRECISION
-
-
-def test_whole_numbers_and_doubles_are_not_taken_for_single_precision():
-    whole = BlackBox(lambda w: (float(w @ w), 2 * w), (3,), convex=True)
-    whole.evaluate(whole.point(np.array([1.0, 2.0, 3.0])))
-    double = BlackBox(squares, (5,), convex=True)
-    double.evaluate(double.point(np.ones(5)))
-    for f in (whole, double):
-        assert f.precision == np.finfo(np.float64).eps

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import errno
-import importlib.util
 import os
 import shlex
 import sys
 from dataclasses import replace
 from html import unescape
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -137,51 +135,6 @@ def test_a_table_is_judged_again_without_measuring(call, tmp_path, monkeypatch):
     summary = (folder / "summary.md").read_text(encoding="utf-8")
     assert "a new rule" in summary
     assert f"`python -m reproduction --full --out {folder}`" in summary
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "--report-only needs a table, and"),
-        (("one",), "--report-only measures nothing; leave out the experiments, --part, --resume and --force."),
-        (("--resume",), "--report-only measures nothing"),
-    ],
-)
-def test_what_cannot_be_judged_again(call, tmp_path, words, said):
-    refused = call("--report-only", *words, "--out", tmp_path / "nothing")
-    assert refused.exit_code == 2
-    assert said in refused.output
-    assert not (tmp_path / "nothing").exists()
-
-
-@pytest.mark.parametrize("part", ["0/4", "5/4", "1", "a/b", "1/0"])
-def test_a_part_that_is_none(call, tmp_path, part):
-    refused = call("--part", part, "--out", tmp_path / "r")
-    assert refused.exit_code == 2
-    assert f"--part must be k/n with 1 <= k <= n, such as 1/4, got '{part}'." in refused.output
-    assert not MEASURED
-
-
-@pytest.mark.parametrize(
-    ("missing", "code", "words"),
-    [
-        ("pandas", 2, "the reproduction needs pandas; pip install -e '.[reproduce]'."),
-        ("cvxpy", 0, "cvxpy is not installed: claims on general-purpose projections will be not decided"),
-    ],
-)
-def test_a_missing_package_is_told_before_the_first_measurement(call, tmp_path, monkeypatch, missing, code, words):
-    real, told = importlib.util.find_spec, []
-    monkeypatch.setattr(reproduction.command, "find_spec", lambda name: None if name == missing else real(name))
-    stream = SimpleNamespace(print=lambda text: told.append((len(MEASURED), text)))
-    monkeypatch.setattr(reproduction.command, "err", lambda: stream)
-    result = call("--out", tmp_path / "r", "--quiet")
-    assert result.exit_code == code
-    if code:
-        assert words in result.output
-        assert not MEASURED
-    else:
-        assert told[0][0] == 0
-        assert words in told[0][1]
 
 
 def damage(kind, table):

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from cases import CASES, counts, equal, slopes, steps
-from judged import CLAIMS, table, verdict_of
+from cases import CASES, counts, equal, slopes
+from judged import CLAIMS, table
 
 from projfree.sets import LpBall
 from reproduction import EXPERIMENTS, Origin, Verdict
 from reproduction.base import AGAINST, FOR
-from reproduction.counting import FWLS, FWPLR, PA
+from reproduction.counting import FWPLR, PA
 from reproduction.definition import SigmoidMean, minimiser
 from reproduction.judging import at_most, decided, judge_factor, sized
 
@@ -118,18 +118,6 @@ def test_a_slope_between_two_radii_is_not_attained():
     assert CLAIMS["rates", "logistic-number"].judge(table(rows)).verdict is Verdict.UNATTAINED
 
 
-def test_a_printed_slope_is_looked_for_on_more_windows_than_the_fitted_ones():
-    place = {"problem": "regression", "radius": 2.0, "solver": FWLS, "seed": 0}
-    bent = [{**place, "measure": "error", "t": t, "value": 1.0 / (t + t**2)} for t in range(1, 101)]
-    rows = [{**place, "measure": "slope", "variant": "[30, 100]", "value": -1.98}]
-    assert CLAIMS["non-convex", "number"].judge(table(rows)).verdict is Verdict.UNATTAINED
-    found = CLAIMS["non-convex", "number"].judge(table(rows + bent))
-    assert found.verdict is Verdict.UNATTAINED  # even from t = 1 the slope is steeper
-    assert "on [1, 100]" in found.numbers
-    flat = [{**row, "value": 1.0 / (200 + row["t"] ** 2)} for row in bent]
-    assert CLAIMS["non-convex", "number"].judge(table(rows + flat)).verdict is Verdict.ATTAINABLE
-
-
 def factor(values, measure="factor"):
     rows = table([{"rho": 0.5, "measure": measure, "value": v, "seed": k} for k, v in enumerate(values)])
     return judge_factor(rows, 4.0, "rho", lambda rho: f"rho {rho:g}")
@@ -180,25 +168,6 @@ def test_a_fast_method_that_did_not_converge_gives_no_factor():
     rows = counts({PA: 10, FWPLR: 40})
     rows[0]["measure"] = "iterations at least"
     assert CLAIMS["variants", "regression-fwplr"].judge(table(rows + equal)).verdict is Verdict.OPEN
-
-
-def test_completion_with_a_minimum_of_zero_is_not_defined():
-    place = {"problem": "completion", "measure": "minimum", "value": 0.0}
-    rows = [*counts({PA: 10, FWPLR: 40}, note="2 % of f*", problem="completion"), place]
-    found = CLAIMS["variants", "completion-fwplr"].judge(
-        table(rows + steps({PA: 1.0, FWPLR: 1.0}, problem="completion"))
-    )
-    assert found.verdict is Verdict.UNDEFINED
-    assert "holds" in found.reason
-
-
-def test_a_definition_for_every_w_is_judged_at_random_points_and_not_at_iterates_alone():
-    place = {"measure": "towards the minimum"}
-    iterates = [{**place, "variant": "r = 1", "value": 1.0}]
-    assert verdict_of("quasi-convex", "definition", iterates) is Verdict.HOLDS
-    for share, verdict in ((1.0, Verdict.HOLDS), (0.999, Verdict.CHOICE)):
-        at_random = {**place, "variant": "r = 1, random w", "value": share}
-        assert verdict_of("quasi-convex", "definition", [*iterates, at_random]) is verdict
 
 
 def test_the_minimiser_of_the_definition_is_one():
