@@ -8,7 +8,6 @@ import inspect
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import projfree
@@ -148,40 +147,3 @@ def test_settings_cannot_change(thing):
     for name in inspect.signature(type(thing)).parameters:
         with pytest.raises(AttributeError):
             setattr(thing, name, 1.0)
-
-
-EXPONENTS = [
-    (projfree.LpBall, {"p": 0.5, "radius": 1.0}, "p", "0.5"),
-    (projfree.LpBall, {"p": np.nan, "radius": 1.0}, "p", "nan"),
-    (projfree.GroupBall, {"p": 0, "q": 2, "radius": 1.0}, "p", "0"),
-    (projfree.GroupBall, {"p": 2, "q": 0.9, "radius": 1.0}, "q", "0.9"),
-    (projfree.SchattenBall, {"p": -1, "radius": 1.0}, "p", "-1"),
-]
-RADII = [0.0, -1.0, np.inf, np.nan]
-MAKERS = {
-    "LpBall": lambda r: projfree.LpBall(2, r),
-    "GroupBall": lambda r: projfree.GroupBall(2, 1, r),
-    "SchattenBall": lambda r: projfree.SchattenBall(1, r),
-    "Simplex": lambda r: projfree.Simplex(r),
-}
-
-
-@pytest.mark.parametrize(("cls", "settings", "name", "shown"), EXPONENTS)
-def test_bad_exponents(cls, settings, name, shown):
-    with pytest.raises(ValueError, match=rf"^`{cls.__name__}\({name}=\.\.\.\)` must be at least 1, got {shown}\.$"):
-        cls(**settings)
-
-
-def test_numbers_must_be_numbers():
-    with pytest.raises(TypeError, match=r"^`LpBall\(p=\.\.\.\)` must be a real number, got '2' of type str\.$"):
-        projfree.LpBall("2", 1.0)
-    with pytest.raises(TypeError, match=r"^`Simplex\(radius=\.\.\.\)` must be a real number, got True of type bool\.$"):
-        projfree.Simplex(True)
-
-
-@pytest.mark.parametrize("radius", RADII)
-@pytest.mark.parametrize("name", MAKERS)
-def test_bad_radii(name, radius):
-    sentence = rf"^`{name}\(radius=\.\.\.\)` must be positive and finite, got {re.escape(repr(radius))}\.$"
-    with pytest.raises(ValueError, match=sentence):
-        MAKERS[name](radius)

@@ -176,20 +176,6 @@ def test_the_frobenius_ball_has_a_closed_form():
         assert result.value == pytest.approx(max(np.linalg.norm(y) - radius, 0.0) ** 2 / len(y), abs=1e-8)
 
 
-def test_repeated_entries_count_each():
-    rows, cols, y = np.array([0, 0, 1]), np.array([1, 1, 0]), np.array([1.0, 3.0, 2.0])
-    dense, factored = (
-        minimize(Objective(Squared(), data), SchattenBall(1.2, 9.0), tol=1e-9) for data in both(rows, cols, y, (2, 2))
-    )
-    assert factored.value == pytest.approx(dense.value, abs=1e-9)
-    assert factored.w.of_pairs([0], [1])[0] == pytest.approx(2.0, abs=1e-3)
-
-
-def test_one_entry():
-    data = as_data(Entries([0], [0], (1, 1), factored=True), [3.0])
-    assert minimize(Objective(Squared(), data), SchattenBall(1.0, 2.0)).value == pytest.approx(1.0)
-
-
 def test_other_balls_take_the_dense_matrix():
     rows, cols, y = entries()
     dense, factored = (

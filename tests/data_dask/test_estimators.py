@@ -199,32 +199,6 @@ def test_searches_over_radii(problem):
         ConstrainedClassifierCV(radii=3, scoring="roc_auc").fit(*cut(X, y))
 
 
-def test_what_partitions_tell_by_themselves_is_what_rows_say(problem):
-    X, none = problem["X"], np.where(problem["labels"] == "yes", 0.0, 1.0)
-    for name, weight in (("labels", None), ("classes", problem["weight"]), ("labels", none), ("target", None)):
-        y, given = problem[name], () if weight is None else (weight,)
-        here = as_data(X, y if name == "target" else np.unique(y, return_inverse=True)[1], *given)
-        there = as_data(*cut(X, y, *given))
-        (found,) = there.labels()
-        np.testing.assert_array_equal(found, np.unique(y if weight is None else y[weight > 0.0]))
-        measures = [(data.column_stats.row_norm, data.column_stats.mean_square) for data in (there, here)]
-        np.testing.assert_allclose(*measures, rtol=1e-12)
-    codes = as_data(*cut(X, problem["classes"]))
-    assert codes.quantile(1.0) == 2
-    half = codes.with_targets(lambda y: y, Below(1))  # leaves the rows of the first class
-    assert [list(one) for one in half.labels()] == [[0]]
-
-
-class Below:
-    """The weight one for targets below a number, and zero for others."""
-
-    def __init__(self, end):
-        self.end = end
-
-    def __call__(self, y):
-        return (y < self.end).astype(float)
-
-
 def test_folds_are_the_same_in_every_fit(problem):
     """As in memory, where folds are not shuffled; other folds come with a seed."""
     scores = [
@@ -337,12 +311,6 @@ def test_other_columns_are_refused_at_once(problem):
         with pytest.raises(ValueError, match="X has 4 features, but ConstrainedClassifier is expecting 5 features"):
             method(X[:, :4])
     assert model.score(X, problem["target"]) == pytest.approx(model.score(parts(frame), y))
-
-
-def test_labels_are_few(problem, monkeypatch):
-    monkeypatch.setattr("projfree.data.dask.dask_data.MOST_LABELS", 100)
-    with pytest.raises(ValueError, match="`y` must hold at most 100 different labels, got more"):
-        ConstrainedClassifier().fit(*cut(problem["X"], problem["target"]))
 
 
 def test_fingerprints_tell_weights_and_rows_apart(problem):

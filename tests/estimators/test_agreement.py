@@ -20,8 +20,7 @@ def table():
     return X, X @ w + 2.0 + rng.standard_normal(80), rng.uniform(0.5, 2.0, size=80)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("radius", [0.5, 2.0])
+@pytest.mark.parametrize(("radius", "weighted"), [(0.5, True), (2.0, False)])
 def test_ridge(table, radius, weighted):
     X, y, s = table
     s = s if weighted else np.ones(len(y))
@@ -32,8 +31,7 @@ def test_ridge(table, radius, weighted):
     assert ours.intercept_ == pytest.approx(theirs.intercept_, abs=1e-6)
 
 
-@pytest.mark.parametrize("positive", [False, True])
-@pytest.mark.parametrize("radius", [0.5, 2.0, 3.0])
+@pytest.mark.parametrize(("radius", "positive"), [(2.0, False), (2.0, True), (0.5, True)])
 def test_lasso(table, radius, positive):
     X, y, _ = table
     ours = ConstrainedRegressor(p=1, radius=radius, tol=TOL, positive=positive).fit(X, y)
@@ -54,8 +52,9 @@ def test_multitask_lasso(table):
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, **CLOSE)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("p", "radius"), [(2, 0.7), (2, 2.0), (1, 0.7), (1, 2.0)])
+@pytest.mark.parametrize(
+    ("p", "radius", "weighted"), [(2, 0.7, True), (2, 2.0, False), (1, 0.7, True), (1, 2.0, False)]
+)
 def test_logistic_regression(table, p, radius, weighted):
     X, y, s = table
     s, labels = s if weighted else np.ones(len(y)), np.where(y > 2.0, "above", "below")

@@ -56,14 +56,6 @@ def test_a_callback_may_stop_the_fit(table):
     assert model.result_.status.name == "CALLBACK"
 
 
-def test_scoring_monitor(table):
-    X, y = table
-    monitor = callback.ScoringMonitor(scoring="r2")
-    model = ConstrainedRegressor(radius=1.5, solver=FrankWolfe(), tol=1e-3).set_callbacks(monitor).fit(X, y)
-    rows = [row for row in monitor.get_logs().data if row["task_name"] == "iteration"]
-    assert len(rows) == model.n_iter_
-
-
 def test_progress_bar_and_searches(table, capsys):
     X, y = table
     ConstrainedRegressor().set_callbacks(callback.ProgressBar()).fit(X, y)

@@ -113,23 +113,13 @@ def test_a_mixture_that_cancels_is_zero():
 
 
 REFUSED = {
-    "shapes": (
-        np.eye(3),
-        np.ones(2),
-        ValueError,
-        r"`H` must be square with as many rows as `b`, got \(3, 3\) and",
-    ),
-    "not square": (np.ones((2, 3)), np.ones(2), ValueError, r"`H` must be square .* got \(2, 3\) and \(2,\)\."),
-    "cube": (np.eye(2), np.ones((2, 1, 1)), ValueError, r"got \(2, 2\) and \(2, 1, 1\)\."),
-    "lopsided": (
-        np.array([[1.0, 0.1], [0.0, 1.0]]),
-        np.ones(2),
-        ValueError,
-        r"`H` must be symmetric; pass `\(H \+ H\.T\) / 2`",
-    ),
+    "shapes": (np.eye(3), np.ones(2), ValueError, r"`H` must be square with as many rows as `b`, got \(3, 3\) and"),
+    "not square": (np.ones((2, 3)), np.ones(2), ValueError, r"`H` must be square .* got \(2, 3\) and \(2,\)"),
+    "cube": (np.eye(2), np.ones((2, 1, 1)), ValueError, r"got \(2, 2\) and \(2, 1, 1\)"),
+    "lopsided": (np.array([[1.0, 0.1], [0.0, 1.0]]), np.ones(2), ValueError, "`H` must be symmetric"),
     "nan": (np.array([[np.nan]]), np.ones(1), ValueError, r"`H` must be finite, got nan at index \(0, 0\)"),
-    "nan target": (np.eye(1), np.array([np.inf]), ValueError, r"`b` must be finite, got inf at index 0"),
-    "object": (np.eye(1).astype(object), np.ones(1), TypeError, r"`H` must hold real numbers, got dtype object"),
+    "nan target": (np.eye(1), np.array([np.inf]), ValueError, "`b` must be finite, got inf at index 0"),
+    "object": (np.eye(1).astype(object), np.ones(1), TypeError, "`H` must hold real numbers, got dtype object"),
 }
 
 

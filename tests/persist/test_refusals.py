@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import os
-import pathlib
 
 import numpy as np
 import pytest
@@ -126,18 +125,6 @@ def test_read_only_folder(tmp_path):
     with pytest.raises(PermissionError, match="`save` could not write to"):
         persist.save(tmp_path / "state", TREE, kind="checkpoint")
     tmp_path.chmod(0o700)
-
-
-def test_denied_by_the_system(saved, monkeypatch):
-    before = files(saved)
-
-    def denied(*args: object, **kwargs: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(pathlib.Path, "mkdir", denied)
-    with pytest.raises(PermissionError, match=r"`save` could not write to '.*state' \(Permission denied\)"):
-        persist.save(saved, {}, kind="checkpoint")
-    assert files(saved) == before
 
 
 @pytest.mark.parametrize("first", [True, False])

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from tiny_run import FACTS, TINY_EXPERIMENTS
 
-from reproduction import EXPERIMENTS, Verdict
+from reproduction import Verdict
 from reproduction.base import Task
 from reproduction.report import build
 from reproduction.report.findings import judged
@@ -53,22 +53,6 @@ def test_parts_merge_to_the_table_of_one_run(tiny, tmp_path):
         store.order = [key_of(one) for one in planned(TINY_EXPERIMENTS, "quick")]
         assert run(TINY_EXPERIMENTS, "quick", store, part=(k, 3)) == []
     pd.testing.assert_frame_equal(without_times(tmp_path), without_times(tiny))
-
-
-@pytest.mark.parametrize("mode", ["quick", "full"])
-@pytest.mark.parametrize("parts", [1, 2, 4, 7])
-def test_every_task_is_in_one_part(mode, parts):
-    every = [key_of(one) for one in planned(EXPERIMENTS, mode)]
-    split = [key_of(one) for k in range(1, parts + 1) for one in planned(EXPERIMENTS, mode, (k, parts))]
-    assert split == every
-
-
-def test_the_estimated_times_fit():
-    """Five minutes for a quick run with room to spare, two hours for a full one, half an hour for a quarter of it."""
-    seconds = {k: sum(task.seconds for _, task in planned(EXPERIMENTS, "full", (k, 4))) for k in (1, 2, 3, 4)}
-    assert max(seconds.values()) <= 1800
-    assert sum(seconds.values()) <= 7200
-    assert sum(task.seconds for _, task in planned(EXPERIMENTS, "quick")) <= 240
 
 
 def test_a_run_goes_on_where_it_was_interrupted(tmp_path):

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from projfree import (
-    Checkpoint,
     ConstrainedClassifier,
     ConstrainedRegressor,
     CorrectivePrimalAveraging,
     Logistic,
-    Objective,
     PrimalAveraging,
     Squared,
     as_data,
-    minimize,
 )
 from projfree.algebra import Point
 from projfree.data.gram import largest_eigenvalue
@@ -204,25 +199,3 @@ def test_several_classes_are_encoded_where_the_rows_are():
     other = ConstrainedClassifier().fit(X, y, sample_weight=s)
     assert model.classes_.tolist() == [0, 1, 2]
     np.testing.assert_allclose(model.coef_, other.coef_, atol=2e-3)
-
-
-def test_steps_are_small_and_survive_pickling(monkeypatch, tmp_path):
-    """No step holds a number a row: a step that travels to the rows is of the size of a parameter."""
-    from projfree.testing import sealed
-
-    sizes = []
-
-    def sent(thing):
-        text = pickle.dumps(thing)
-        sizes.append(len(text))
-        return pickle.loads(text)
-
-    monkeypatch.setattr(sealed, "_sent", sent)
-    X, y, s = backends.table(Logistic(), 0)
-    X, y, s = np.tile(X, (20, 1)), np.tile(y, 20), np.tile(s, 20)
-    f = Objective(Logistic(), SealedData(X, y, s), fit_intercept=True)
-    for solver in backends.SEARCHING:
-        ball = backends.BALLS.get(type(solver), backends.BALL)
-        minimize(f, ball, solver, max_iter=20, callbacks=[Checkpoint(tmp_path / "run", 5)])
-    sizes = [size for size in sizes if size]
-    assert max(sizes) < 4_000 < len(y)
