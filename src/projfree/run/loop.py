@@ -148,7 +148,8 @@ def minimize(
     >>> result.w.round(3), result.status.converged
     (array([0.499, 0.748]), True)
     """
-    earlier, compiled = _load_state(state), compile_seconds()
+    earlier = state if state is None or isinstance(state, State) else _load_checkpoint(state)
+    compiled = compile_seconds()
     solver, chosen = _choose_solver(objective, ball, solver, earlier)
     callbacks = as_callbacks(callbacks)
     tol, max_iter, record = at_least("tol", tol, 0.0), count("max_iter", max_iter), count("record", record, lowest=0)
@@ -295,10 +296,8 @@ def _result(run: Run, status: Status, certificate: Certificate, compiled: float,
 # ---------------------------------------------------------------- arguments
 
 
-def _load_state(state: Any) -> State | SavedRun | None:
-    """What to continue from, a checkpoint as it was read."""
-    if state is None or isinstance(state, State):
-        return state
+def _load_checkpoint(state: Any) -> SavedRun:
+    """What a checkpoint holds; raises TypeError if `state` is no path."""
     if not isinstance(state, str | os.PathLike):
         raise TypeError(
             f"`state` must be the `state` of a result or the path of a checkpoint, got {type(state).__name__}."
