@@ -102,22 +102,25 @@ class ColumnStats:
             return np.bincount(i, values, rows) + 0.0 if sparse else values @ np.ones(d)
 
         with np.errstate(over="ignore", invalid="ignore"):
-            size, squares = np.abs(x), x * x
-            lengths, mean, weight = by_row(squares), by_column(x, s), float(s.sum())
+            z = np.abs(x)  # one array for all that is formed of the entries: fresh memory costs more than the sums
+            row_sums, largest = by_column(z, s * by_row(z)), np.zeros(d)
+            if sparse:
+                np.maximum.at(largest, j, z)
+            else:
+                largest = np.maximum.reduce(z, axis=0)
+            np.multiply(z, z, out=z)
+            squares, lengths = by_column(z, s), by_row(z) + d * TINY
+            mean, weight, stored = by_column(x, s), float(s.sum()), np.full(d, rows)
             centre = mean / weight if weight > 0.0 else np.zeros(d)
-            spread, stored, largest = by_column((x - centre[j]) ** 2, s), np.full(d, rows), np.zeros(d)
+            np.subtract(x, centre[j], out=z)
+            spread = by_column(np.multiply(z, z, out=z), s)
             if sparse:  # and the weight of the rows where a column stores nothing
                 stored, absent = np.bincount(j, minlength=d), weight - by_column(np.ones(len(x)), s)
                 spread += np.where(stored == rows, 0.0, np.maximum(absent, 0.0)) * centre**2
-                np.maximum.at(largest, j, size)
-            else:
-                largest = np.maximum.reduce(size, axis=0)
-            lengths += d * TINY
-            row_sums, norm = by_column(size, s * by_row(size)), float(np.sqrt(np.maximum.reduce(lengths)))
-            numbers = np.arange(first + 1, first + rows + 1) / n
+            checksum = by_column(x, np.arange(first + 1, first + rows + 1) / n)
             return cls(
-                *(rows, mean, weight, spread, by_column(squares, s), largest, row_sums, stored, by_column(x, numbers)),
-                *(norm, float(s @ lengths), 0.0, d),
+                *(rows, mean, weight, spread, squares, largest, row_sums, stored, checksum),
+                *(float(np.sqrt(np.maximum.reduce(lengths))), float(s @ lengths), 0.0, d),
             )
 
     def merge(self, other: ColumnStats) -> ColumnStats:
@@ -142,8 +145,8 @@ class ColumnStats:
         """
         with np.errstate(over="ignore", invalid="ignore"):
             away = np.abs(shift) / scale
-            squares, largest = (self.root_mean_square / scale + away) ** 2, self.largest / scale + away
-            norm = min(float(np.linalg.norm(largest)), self.row_norm / float(scale.min()) + float(np.linalg.norm(away)))
+            squares, largest = (self.root_mean_square / scale + away) ** 2 + TINY, self.largest / scale + away
+            norm = min(_norm(largest), self.row_norm / float(scale.min()) + _norm(away))
             mean_square = float(squares.sum())
         if not np.isfinite([norm, mean_square]).all():
             raise ValueError(f"`scale` is too small for the features, down to {scale.min():g}: scaled rows overflow.")
@@ -182,3 +185,8 @@ class ColumnStats:
         """The standard deviation of each column, ``constant`` where it is the rounding of a sum of so many units."""
         found = np.sqrt(self.spread)
         return np.where(found <= UNIT * units * np.hypot(self.mean, found), constant, found)
+
+
+def _norm(x: Array) -> float:
+    """The Euclidean norm, not less where squares are lost by underflow."""
+    return float(np.sqrt(np.sum(x * x + TINY)))
