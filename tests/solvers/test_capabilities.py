@@ -107,8 +107,8 @@ class Wrapped(SmoothFunction):
     def hull(self, points, gradient=None, tilt=None):
         return self.f.hull(points, gradient, tilt)
 
-    def hessian(self, x, features=None, rows=None, seed=0):
-        return self.f.hessian(x, features, rows, seed)
+    def hessian(self, x, features=None):
+        return self.f.hessian(x, features)
 
     def smoothness(self):
         return self.f.smoothness()

@@ -169,20 +169,10 @@ class SmoothFunction(ABC):
         """An unbiased estimate of the gradient at ``x`` from ``m`` rows; its constant is minus infinity."""
         raise TypeError(f"{type(self).__name__} has no rows to sample from; use `sampling=FullBatch()`.")
 
-    def hessian(
-        self, x: Point, features: Array | None = None, rows: int | None = None, seed: int = 0
-    ) -> Hessian | None:
+    def hessian(self, x: Point, features: Array | None = None) -> Hessian | None:
         """The Hessian at ``x``, never with negative curvature; None where the function has none.
 
-        Nothing is read before a matrix or a product is asked for.
-
-        Parameters
-        ----------
-        features : ndarray, optional
-            The features to which its matrix belongs, all by default.
-        rows : int, optional
-            The number of rows in a sample that it is formed from, drawn with ``seed``; all rows by default, and where
-            the function has no rows.
+        Its matrix belongs to ``features``, all by default. Nothing is read before a matrix or a product is asked for.
         """
         return None
 

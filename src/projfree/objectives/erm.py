@@ -171,9 +171,8 @@ class Objective(SmoothFunction):
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
         return self.intercept_strategy.hull(self.workspace, points, gradient, tilt)
 
-    def hessian(self, x: Point, features: Array | None = None, rows: int | None = None, seed: int = 0) -> RowHessian:
-        workspace = self.workspace if rows is None else self.workspace.sample(rows, np.random.default_rng(seed))
-        return RowHessian(self, workspace, x, features)
+    def hessian(self, x: Point, features: Array | None = None) -> RowHessian:
+        return RowHessian(self, x, features)
 
     def located_intercept(self, x: Point) -> Array | None:
         """The intercept at ``x``: the one that was found before, for a convex loss the one that it has, or the best."""

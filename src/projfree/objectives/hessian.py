@@ -19,7 +19,6 @@ from projfree.algebra import Point, frozen
 from projfree.checks import Array
 from projfree.data.gram import Moments
 from projfree.data.rows import Rows, Step
-from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.hull import RCOND, curvature_products
@@ -84,8 +83,6 @@ class RowHessian(Hessian):
     ----------
     f : Objective
         The function.
-    workspace : Workspace
-        Its rows, or a sample of them.
     x : Point
         Where.
     features : ndarray, optional
@@ -93,8 +90,8 @@ class RowHessian(Hessian):
         features, because all outputs share it.
     """
 
-    def __init__(self, f: Objective, workspace: Workspace, x: Point, features: Array | None = None) -> None:
-        self._f, self._workspace, self._x, self._features = f, workspace, x, features
+    def __init__(self, f: Objective, x: Point, features: Array | None = None) -> None:
+        self._f, self._workspace, self._x, self._features = f, f.workspace, x, features
         self._loss, self._outputs, self._k = f.loss, f.outputs, math.prod(f.outputs)
         self._constant, self._free = is_squared(f.loss), f.fit_intercept
 

@@ -61,10 +61,8 @@ class Perturbed(SmoothFunction):
     def smoothness(self) -> float:
         return self.f.smoothness()
 
-    def hessian(
-        self, x: Point, features: Array | None = None, rows: int | None = None, seed: int = 0
-    ) -> Hessian | None:
-        return self.f.hessian(x, features, rows, seed)
+    def hessian(self, x: Point, features: Array | None = None) -> Hessian | None:
+        return self.f.hessian(x, features)
 
     def open(self) -> Self:
         h = copy(self)

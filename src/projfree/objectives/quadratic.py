@@ -154,7 +154,7 @@ class QuadraticForm(SmoothFunction):
         hessian = np.array([[inner(a, image) for image in images] for a in differences])
         return Local(self.value(base), gradient, (hessian + hessian.T) / 2.0)
 
-    def hessian(self, x: Point, features: Array | None = None, rows: int | None = None, seed: int = 0) -> FormHessian:
+    def hessian(self, x: Point, features: Array | None = None) -> FormHessian:
         return FormHessian(self, features)
 
     def quadratic_form(self) -> QuadraticForm:
