@@ -32,7 +32,6 @@ INNER = {
     "l_1": LpBall(1, 2.0),
     "weighted": Weighted(LpBall(1, 2.0), COSTS[KEPT]),
     "positive": Positive(LpBall(1, 2.0)),
-    "simplex": Simplex(2.0),
     "groups": GroupBall(2, 1, 1.5, tuple(np.arange(len(KEPT)) // 4)),
 }
 
@@ -49,6 +48,16 @@ def test_free_features_stand_outside_the_ball(ball, loss, bound):
     assert whole.contains(result.w)
     at_end = np.abs(result.w[list(FREE)]).max() == bound
     assert at_end == (bound < 1.0)
+    assert result.bound <= other.value
+    assert other.bound <= result.value
+
+
+def test_a_simplex_beside_free_features_is_left_to_other_solvers():
+    f, whole = objective("squared"), WithFree(Simplex(2.0), free=FREE, bound=50.0)
+    with pytest.raises(ValueError, match="CorrectivePrimalAveraging"):
+        minimize(f, whole, WorkingSet())
+    result, other = minimize(f, whole, tol=1e-7), minimize(f, whole, ACCELERATED, tol=1e-3, max_iter=200)
+    assert result.status.converged, result
     assert result.bound <= other.value
     assert other.bound <= result.value
 

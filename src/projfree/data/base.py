@@ -119,8 +119,8 @@ class Data(ABC):
         """Some features of all rows as a dense array; None where that takes more than a read."""
         return None
 
-    def feature_columns(self, features: Array, *, centred: bool) -> tuple[int, Array, Array, Array] | None:
-        """Some columns for `projfree.numerics.group_l1_kernels`; None where that takes more than a read.
+    def feature_columns(self, features: Array, *, centred: bool) -> Any:
+        """A copy of some columns, CSC or in Fortran order; None where that takes more than a read.
 
         Where ``centred``, any constant may be subtracted from a column.
         """

@@ -13,7 +13,7 @@ import numpy as np
 
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, count, plain_array, real_array
-from projfree.data.local import LocalData, TableColumns, checked_targets, checked_weights
+from projfree.data.local import LocalData, checked_targets, checked_weights
 from projfree.data.rows import (
     CHUNK_BYTES,
     MEMORY,
@@ -112,9 +112,6 @@ class DenseData(DenseTable):
     Construction reads X once: it checks that all entries are finite and finds the `column_stats`.
     """
 
-    #: The features whose columns were asked for last, whether they are centred, and these.
-    _selected: tuple[Array, bool, TableColumns] | None = None
-
     def __init__(self, X: Array, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
         X = real_array("X", X)
         if X.ndim != 2 or 0 in X.shape:
@@ -141,21 +138,14 @@ class DenseData(DenseTable):
     def columns(self, features: Array | slice) -> Array:
         return self.X[:, features].astype(np.float64, copy=False)
 
-    def feature_columns(self, features: Array, *, centred: bool) -> TableColumns:
-        from projfree.numerics.group_l1_qp import DENSE, NO_ROWS
-
-        kept = self._selected
-        if kept is None or kept[1] != centred or not np.array_equal(kept[0], features):
-            x = np.ascontiguousarray(self.X[:, features].T, dtype=np.float64)
-            if centred:
-                x -= x.mean(axis=1, keepdims=True)
-            columns = (DENSE, np.arange(0, x.size + 1, self.n), NO_ROWS, x.ravel())
-            self._selected = kept = features, centred, columns
-        return kept[2]
+    def feature_columns(self, features: Array, *, centred: bool) -> Array:
+        columns = np.ascontiguousarray(self.X[:, features].T, dtype=np.float64)
+        if centred:
+            columns -= columns.mean(axis=1, keepdims=True)
+        return columns.T
 
     def take(self, rows: Array, weight: Array | None) -> DenseData:
         part = self.alike()
-        part._selected = None
         part.X = self.X[rows]
         part._set_rows(len(rows), self.y[rows], weight)
         return part

@@ -15,9 +15,6 @@ from projfree.data.gram import Gram, second_moments
 from projfree.data.rows import TILE_BYTES, AsResidual, FormImages, Pass, Rows
 from projfree.data.workspace import LocalWorkspace, Workspace
 
-#: Columns for `projfree.numerics.group_l1_kernels`: their kind, where each begins, rows and entries.
-TableColumns = tuple[int, Array, Array, Array]
-
 #: Weights below this part of the largest would leave the range of normal numbers once they are divided by their sum.
 WEIGHT_SHARE = 1e-290
 #: The largest target whose square, times a number of rows, is within the range of floats.

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, count, is_sparse, plain_array, real_array, shown
 from projfree.data.gram import Gram
-from projfree.data.local import LocalData, TableColumns, checked_targets, checked_weights
+from projfree.data.local import LocalData, checked_targets, checked_weights
 from projfree.data.rows import MOST_BLOCKS, TILE_BYTES, Blocks, Partials, Pass, compiled, run_blocks
 from projfree.runtime import default_threads
 
@@ -47,8 +47,6 @@ class SparseData(LocalData):
     """
 
     keeps_images = True
-    #: The features whose columns were asked for last, and these.
-    _selected: tuple[Array, TableColumns] | None = None
 
     def __init__(self, X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
         self._hold(canonical_rows(X))
@@ -122,21 +120,10 @@ class SparseData(LocalData):
         part = self.alike()
         part._hold(self.X[rows])
         part.y, part.weight = self.y[rows], weight
-        part._selected = None
         return part
 
-    def feature_columns(self, features: Array, *, centred: bool) -> TableColumns:
-        from projfree.numerics.group_l1_kernels import select_columns
-        from projfree.numerics.group_l1_qp import SPARSE
-
-        kept = self._selected
-        if kept is None or not np.array_equal(kept[0], features):
-            table = self._columns()
-            ptr = np.append(0, np.cumsum(np.diff(table.indptr)[features]))
-            rows, x = np.empty(ptr[-1], dtype=np.int32 if self.n < 2**31 else np.int64), np.empty(ptr[-1])
-            select_columns(table.indptr, table.indices, table.data, features, ptr, rows, x)
-            self._selected = kept = features, (SPARSE, ptr, rows, x)
-        return kept[1]
+    def feature_columns(self, features: Array, *, centred: bool) -> sp.csc_array:
+        return self._columns()[:, features].astype(np.float64, copy=False)
 
     @property
     def rounding_units(self) -> float:  # type: ignore[override]  # read-only here

@@ -13,7 +13,7 @@ from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.data.base import Data
 from projfree.data.gram import Gram, Moments, RowWeights
-from projfree.data.local import LocalData, TableColumns
+from projfree.data.local import LocalData
 from projfree.data.rows import SCALARS, SLOPE, TANGENTS, TILE_BYTES, Pass, WithResidualSum
 
 #: Roundings of the product with the shift, of the difference and of the quotient in sums of scaled features.
@@ -121,16 +121,14 @@ class Standardized(LocalData):
         moments: Array = self.data.second_moments(h, wanted) / by / by[:, None]
         return moments
 
-    def feature_columns(self, features: Array, *, centred: bool) -> TableColumns | None:
-        from projfree.numerics.group_l1_qp import DENSE
-
+    def feature_columns(self, features: Array, *, centred: bool) -> Any:
         found = self.data.feature_columns(features, centred=centred)
-        if found is None or (found[0] != DENSE and self.shift.any() and not centred):
+        if isinstance(found, np.ndarray):
+            return (found - (0.0 if centred else self.shift[features])) / self.scale[features]
+        if found is None or (self.shift.any() and not centred):
             return None
-        kind, ptr, rows, x = found
-        if kind == DENSE and not centred:
-            x = x - np.repeat(self.shift[features], np.diff(ptr))
-        return kind, ptr, rows, x / np.repeat(self.scale[features], np.diff(ptr))
+        found.data /= np.repeat(self.scale[features], np.diff(found.indptr))  # they are a copy
+        return found
 
     def image_of(self, table: Any, w: Array) -> Array:
         inner = self.divided(w)

@@ -36,7 +36,7 @@ from projfree.sets import ConstraintSet, GroupBall, Positive, WithFree
 from projfree.sets.base import resized
 from projfree.sets.free import multiplier
 from projfree.solvers.choose import MOST_PARAMETERS
-from projfree.solvers.working_set import SHARE, SMALLEST, FeatureModel, select
+from projfree.solvers.working_set import SHARE, SMALLEST, FeatureModel, working_set
 
 if TYPE_CHECKING:
     from projfree.estimators.base import PreparedFit
@@ -227,12 +227,8 @@ def minimize_with_penalty(f: SmoothFunction, ball: ConstraintSet, level: float, 
         if gap <= 0.0 or expired():
             break
         w, g = here.point.w, here.slope.gradient
-        scores, used = flat.scores(g), w.reshape(len(w), -1).any(axis=1)
-        violators, nonzeros = int(np.count_nonzero((scores > level) & ~used)), int(used.sum())
-        scores[used] = math.inf
-        features = select(flat, scores, nonzeros + min(violators, max(nonzeros, SMALLEST)))
         try:
-            model = FeatureModel(f, flat.among(features), here.point, g, features)
+            model = FeatureModel(f, ball, here.point, g, working_set(flat, w, g, level, SMALLEST))
         except Expired:
             break
         norm = flat.norm(w)

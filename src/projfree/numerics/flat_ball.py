@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from projfree.checks import Array
-from projfree.numerics.projections import simplex_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,27 +80,3 @@ class FlatBall:
         if self.groups is None:
             return replace(self, costs=self.costs.ravel())
         return replace(self, groups=np.repeat(self.groups, outputs))
-
-    def inside(self, w: Array) -> Array:
-        """``w`` itself, or scaled onto the boundary where it lies outside, or off a simplex."""
-        norm = self.norm(w)
-        if norm > self.radius or (self.tight and norm > 0.0):
-            w = w * (self.radius / norm)
-        return w
-
-    def project(self, w: Array) -> Array:
-        """The Euclidean projection onto the set: a threshold on the sizes of the groups."""
-        sizes = self.sizes(w) if self.signed else np.maximum(w, 0.0)
-        if self.tight or float(np.sum(self.costs * sizes)) > self.radius:
-            sizes = w if self.tight else sizes
-            costs = np.broadcast_to(self.costs, sizes.shape)
-            near = simplex_rows(sizes.reshape(1, -1), self.radius, costs.reshape(1, -1)).reshape(sizes.shape)
-        else:
-            near = sizes
-        if not self.signed:
-            return near
-        with np.errstate(invalid="ignore", divide="ignore"):
-            shrink = np.where(sizes > 0.0, near / sizes, 0.0)
-        if self.groups is not None:
-            shrink = shrink[self.groups].reshape(len(w), *(1,) * (w.ndim - 1))
-        return np.asarray(w * shrink)

@@ -198,7 +198,7 @@ class RowHessian(Hessian):
         return np.asarray(products - cross[:q] @ np.linalg.lstsq(own, cross.T, rcond=RCOND)[0])
 
     def columns(self, damping: float = 0.0) -> Columns | None:
-        from projfree.numerics.group_l1_qp import MOST_FACTORIZED, weighted_columns
+        from projfree.numerics.group_l1_qp import MOST_FACTORIZED, Columns
 
         f, k = self._f, self._k
         features = np.arange(f.shape[0]) if self._features is None else self._features
@@ -212,7 +212,7 @@ class RowHessian(Hessian):
         if h is None:
             return None
         h = h.reshape(len(h), -1)
-        return weighted_columns(*table, h[:, :1] if self._constant else h, k, intercept=self._free)
+        return Columns.of_table(table, h[:, :1] if self._constant else h, k, intercept=self._free)
 
 
 def _interleaved(pairs: Array, k: int) -> Array:

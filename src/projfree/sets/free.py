@@ -54,7 +54,8 @@ class WithFree(Wrapper):
     def structure(self, shape: Shape) -> Structure:
         self.check_shape(shape)
         inner = self.ball.structure(self._rest(shape))
-        if len(inner.free):  # numbered within the ball
+        simplex = inner.group_l1 is not None and inner.group_l1.tight
+        if len(inner.free) or simplex:  # numbered within the ball, or without a multiplier that falls with the norm
             inner = replace(inner, lp=None, group_l1=None)
         free = np.array(self.free, dtype=np.intp)
         return replace(inner, round=False, absolute=False, free=free, free_bound=self.bound)

@@ -101,6 +101,8 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
     if own.quadratic_form and f.convex and fast and own.form != "data":
         side = d if lp is not None or flat is not None else D  # columns share a matrix
         most = FEW if products and radii == 1 else MOST_PARAMETERS
+        if second_order and f.n is not None and flat is not None and radii == 1:
+            most = working  # most entries of the matrix would not be used
         if (d <= most or own.form == "gram") and (lp is not None or D <= MOST_PARAMETERS) and _fits(side):
             return solvers.Direct(), "the minimum of a quadratic of few features can be computed exactly"
     elif own.hessian and not own.quadratic_form and fast and not (len(structure.free) and f.convex):

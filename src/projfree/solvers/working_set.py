@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from projfree.algebra import Point, inner
 from projfree.checks import Array, count
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.group_l1_qp import EXPONENT, Columns, QPSolution, minimize_group_l1
+from projfree.numerics.group_l1_qp import Columns, QPSolution, minimize_group_l1
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet, frank_wolfe_gap
 from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, step_towards
@@ -19,9 +19,8 @@ from projfree.steps import is_rounding
 #: The fewest features of a working set: fewer would save no time beside the read that chooses them.
 SMALLEST = 100
 #: Models are solved to this part of the gap.
-SHARE = 0.05
-#: Features are taken in where those outside cause more than this part of the gap.
-OUTSIDE = 0.1
+SHARE = 0.1
+
 #: The most by which the curvature of a row is raised, over its derivative.
 MOST_DAMPING = 64.0
 #: The first multiplier, over the largest slope at the start.
@@ -32,12 +31,12 @@ MOST_AT_START = 2_000
 
 @dataclass(frozen=True, kw_only=True)
 class WorkingSetState(State):
-    """A state with the features in use, the multiplier, its exponent, and the damping of the model."""
+    """A state with the features in use, the multiplier, the damping of the model and, for squares, its columns."""
 
     level: float = math.nan
-    exponent: float = EXPONENT
     damping: float = 0.0
     features: Array | None = None
+    columns: Columns | None = field(default=None, metadata={"transient": True}, repr=False)
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,7 +109,10 @@ class WorkingSet(Solver):
             state = replace(state, x=here.point)
         x, g = here.point, here.slope.gradient
         features = self._features(ball, f.shape, g, state)
-        found = _minimize_model(f, ball, x, g, features, state)
+        kept = state.columns if features is state.features else None
+        model, gap = FeatureModel(f, ball, x, g, features, state.damping, kept), frank_wolfe_gap(ball, g, x.w)
+        # The smaller the gap is, the less of it is due to the error of the model and to other features.
+        found = model.minimize(state.level, gap * min(SHARE, gap / (abs(here.value) or gap or 1.0)))
         expected = inner(g, x.w - found.w)
         tiny = is_rounding(expected, here.value)
         new, gamma = step_towards(f, here, f.point(found.w, x.intercept), expected)
@@ -119,7 +121,7 @@ class WorkingSet(Solver):
             there = f.evaluate(f.point(found.w, x.intercept), keep=True)
             if (other := GapBound.of(ball, there)).gap < bound.gap:
                 new, gamma, bound = there, 1.0, other
-        done = tiny and not bound.gap < frank_wolfe_gap(ball, g, x.w)
+        done = tiny and not bound.gap < gap
         if done:  # a model without curvature has no minimiser, but there may be a slope: a Frank-Wolfe step decides
             corner = f.point(ball.lmo(g), x.intercept)
             there, share = step_towards(f, here, corner, inner(g, x.w - corner.w))
@@ -130,10 +132,10 @@ class WorkingSet(Solver):
             t=state.t + 1,
             x=new.point,
             level=found.level,
-            exponent=found.exponent,
             # Halved after a whole step and raised after a shorter one, as in methods of Levenberg and Marquardt.
             damping=min(max(4.0 * state.damping, 1.0), MOST_DAMPING) if gamma < 1.0 else 0.5 * state.damping,
             features=features,
+            columns=model.columns if f.structure.quadratic_form else None,
             gamma=gamma,
             evaluation=new,
             bound=bound,
@@ -141,89 +143,81 @@ class WorkingSet(Solver):
         )
 
     def _features(self, ball: ConstraintSet, shape: tuple[int, ...], g: Array, state: WorkingSetState) -> Array:
-        """The nonzero features and those that violate the optimality conditions most; the free ones come last."""
+        """The features of the next model, the free ones last; those of the last one where none is missing."""
         structure = ball.structure(shape)
-        free, flat = structure.free, structure.group_l1
-        assert flat is not None
+        assert structure.group_l1 is not None
+        w, free, old = state.x.w, structure.free, state.features
         bounded = np.delete(np.arange(len(g)), free)
-        w, scores = state.x.w[bounded].reshape(len(bounded), -1), flat.scores(g[bounded])
-        used = np.flatnonzero(w.any(axis=1))
-        size = max(2 * len(used), self.smallest)
-        if state.features is not None:
-            outside, inside = scores.copy(), np.searchsorted(bounded, state.features[: len(state.features) - len(free)])
-            outside[inside] = -math.inf
-            level = float(scores[inside].max(initial=-math.inf if flat.tight else 0.0))
-            little = flat.radius * (float(outside.max()) - level) <= OUTSIDE * frank_wolfe_gap(ball, g, state.x.w)
-            if little and np.isin(used, inside).all():
-                return state.features
-            violators = int(np.count_nonzero(outside > level))
-            size = len(used) + min(violators, max(len(used), self.smallest))
-        scores[used] = math.inf
-        return np.append(bounded[select(flat, scores, size)], free)
+        if old is not None:
+            missing = np.asarray(w.reshape(len(w), -1).any(axis=1))
+            missing[bounded] |= structure.group_l1.scores(g[bounded]) > state.level
+            missing[old] = False
+            if not missing.any():
+                return old
+        chosen = working_set(structure.group_l1, w[bounded], g[bounded], state.level, self.smallest)
+        return np.append(bounded[chosen], free)
 
 
-def _minimize_model(
-    f: SmoothFunction, ball: ConstraintSet, x: Point, g: Array, features: Array, state: WorkingSetState
-) -> QPSolution:
-    """The minimiser of the model over the features."""
-    structure = ball.structure(f.shape)
-    flat, free = structure.group_l1, structure.free
-    assert flat is not None
-    bounded = features[: len(features) - len(free)]
-    model = FeatureModel(f, flat.among(bounded - np.searchsorted(free, bounded)), x, g, features, state.damping)
-    share = 1 if model.b.shape == x.w[features].shape else math.prod(f.shape[1:])
-    slope = model.slope[: len(model.slope) - len(free) * share]
-    level = max(0.0 if math.isnan(state.level) else state.level, FIRST_LEVEL * model.ball.level(slope))
-    goal = SHARE * frank_wolfe_gap(ball, g, x.w)
-    found = minimize_group_l1(
-        model.columns,
-        model.b,
-        model.ball,
-        model.start,
-        level,
-        goal,
-        free=len(free) * share,
-        bound=structure.free_bound,
-        exponent=state.exponent,
-    )
-    return replace(found, w=model.parameter(found.w))
+def working_set(ball: FlatBall, w: Array, g: Array, level: float, smallest: int) -> Array:
+    """The nonzero features and as many of those with the largest slopes, or ``smallest`` if that is more.
+
+    Of slopes that do not exceed ``level``, which violate no condition, no more than ``smallest`` are taken in. Groups
+    come whole, their features as neighbours.
+    """
+    scores, used = ball.scores(g), w.reshape(len(w), -1).any(axis=1)
+    nonzeros = int(np.count_nonzero(used))
+    size = nonzeros + max(min(int(np.count_nonzero((scores > level) & ~used)), nonzeros), smallest)
+    scores = np.where(used, math.inf, scores)
+    chosen = np.arange(len(scores)) if size >= len(scores) else np.sort(np.argpartition(-scores, size - 1)[:size])
+    if ball.groups is None:
+        return chosen
+    chosen = np.flatnonzero(np.isin(ball.groups, ball.groups[chosen]))
+    return chosen[np.argsort(ball.groups[chosen], kind="stable")]
 
 
 class FeatureModel:
-    """The quadratic model of f at x among some features: ``columns`` and b, with the ball, the start and the slope."""
+    r"""The quadratic model :math:`\tfrac12\langle v, Hv\rangle - \langle b, v\rangle` of f at x among some features.
+
+    ``columns`` holds H; those of squares do not depend on x. The free features are the last ones.
+    """
 
     def __init__(
-        self, f: SmoothFunction, ball: FlatBall, x: Point, g: Array, features: Array, damping: float = 0.0
+        self,
+        f: SmoothFunction,
+        ball: ConstraintSet,
+        x: Point,
+        g: Array,
+        features: Array,
+        damping: float = 0.0,
+        columns: Columns | None = None,
     ) -> None:
-        self.x, self.features = x, features
-        self.ball, self.start, self.slope = ball, x.w[features], g[features]
-        hessian = f.hessian(x, features)
-        assert hessian is not None
-        columns = hessian.columns(damping)
+        structure, k = ball.structure(f.shape), 1
+        assert structure.group_l1 is not None
+        self.x, self.features, self.bound = x, features, structure.free_bound
+        bounded = np.setdiff1d(features, structure.free, assume_unique=True)
+        self.ball = structure.group_l1.among(bounded - np.searchsorted(structure.free, bounded))
+        self.start, self.slope = x.w[features], g[features]
         if columns is None:
-            H = hessian.matrix
-            if len(H) > len(features):  # each output has a part of its own
-                self.ball, self.start, self.slope = (
-                    ball.flattened(len(H) // len(features)),
-                    *map(np.ravel, (self.start, self.slope)),
-                )
-            columns = Columns.of_matrix(H, self.start.size // len(H))
-        self.columns = columns.formed()
+            hessian = f.hessian(x, features)
+            assert hessian is not None
+            columns = hessian.columns(damping)
+            columns = Columns.of_matrix(hessian.matrix, f.structure.outputs) if columns is None else columns.formed()
+        if len(columns.mean) > len(features):  # each output has a part of its own
+            k, columns = f.structure.outputs, Columns.of_matrix(columns.A)
+            self.ball, self.start, self.slope = self.ball.flattened(k), self.start.ravel(), self.slope.ravel()
+        self.columns, self.free = columns, len(structure.free) * k
         self.b = columns.times(self.start.reshape(len(self.start), -1)).reshape(self.start.shape) - self.slope
+
+    def minimize(self, level: float, goal: float) -> QPSolution:
+        """The minimiser over the ball as a parameter of f, from a guess at the multiplier or zero."""
+        if not level > 0.0:
+            level = FIRST_LEVEL * self.ball.level(self.slope[: len(self.slope) - self.free])
+        own = self.columns, self.b, self.ball, self.start
+        found = minimize_group_l1(*own, level, goal, free=self.free, bound=self.bound)
+        return replace(found, w=self.parameter(found.w))
 
     def parameter(self, v: Array) -> Array:
         """A minimiser of the model as a parameter of f."""
         w = np.zeros_like(self.x.w)
         w[self.features] = v.reshape(w[self.features].shape)
         return w
-
-
-def select(flat: FlatBall, scores: Array, size: int) -> Array:
-    """The features with the largest scores, whole groups of them as neighbours."""
-    chosen = (
-        np.sort(np.argpartition(-scores, size - 1)[:size]) if 0 < size < len(scores) else np.arange(len(scores))[:size]
-    )
-    if flat.groups is None:
-        return chosen
-    chosen = np.flatnonzero(np.isin(flat.groups, flat.groups[chosen]))
-    return chosen[np.argsort(flat.groups[chosen], kind="stable")]
