@@ -20,7 +20,8 @@ MOST_COLUMNS = 512
 FACTOR_BYTES, FEWEST_COLUMNS = 1 << 28, 160
 #: What a compression may cut, relative to the Frobenius norm: rounding on small matrices, a little more on large ones.
 SMALL_SIDE, CUT_SMALL, CUT_LARGE = 1024, 1e-13, 1e-7
-EPS = float(np.finfo(np.float64).eps)
+#: The rounding of a decomposition for each column, relative to the largest singular value.
+ROUNDING = 16.0 * float(np.finfo(np.float64).eps)
 
 
 class Factor:
@@ -153,7 +154,7 @@ class LowRank(Structured):
         The rest shrinks by the rounding of the decomposition, so that no Schatten norm grows.
         """
         u, sigma, v = self.decomposed()
-        slack = 16.0 * EPS * self.rank
+        slack = ROUNDING * self.rank
         lost = float(np.linalg.norm(sigma[columns:])) + 2.0 * slack * float(np.linalg.norm(sigma))
         kept = (1.0 - slack) * sigma[:columns]
         return LowRank.of(u[:, :columns] * kept, v[:, :columns], self.cut + lost)
@@ -175,7 +176,7 @@ class LowRank(Structured):
         tail = np.sqrt(np.cumsum(sigma[::-1] ** 2)[::-1])  # of dropping everything from here on
         keep = int(np.count_nonzero(tail > allowed * tail[0])) if len(tail) and tail[0] > 0.0 else 0
         lost = float(tail[keep]) if keep < len(tail) else 0.0
-        rounding = 16.0 * EPS * self.rank * float(tail[0] if len(tail) else 0.0)
+        rounding = ROUNDING * self.rank * float(tail[0] if len(tail) else 0.0)
         return u[:, :keep], sigma[:keep], v[:, :keep], lost + rounding
 
     def times(self, block: Array) -> Array:

@@ -21,7 +21,7 @@ from projfree.deadline import expired
 from projfree.numerics.lp_norm import conjugate, lp_norm, row_norms
 from projfree.numerics.root_finding import find_roots
 
-_EPS = float(np.finfo(np.float64).eps)
+_EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 _ROUNDS = 80  # a bound on the loops; 3-10 rounds are usual
 _LOG_ZERO = -1e4  # stands for log(0): its power vanishes, and differences with it stay finite
 
@@ -115,7 +115,7 @@ def solve_two_powers(
     Returned are t and the share :math:`1/(1 + e^{\alpha t + \sigma - \beta t - \tau})` of the second power before the
     last step. Cost of a round: an exponential and a logarithm an entry; 3 to 10 rounds are usual.
     """
-    stop, before = 1e-8 / max(alpha, beta), math.inf
+    stop, before = math.sqrt(_EPS) / max(alpha, beta), math.inf  # Newton's method squares the error
     for k in range(_ROUNDS):
         left, right = alpha * t + sigma, beta * t + tau
         # The logarithm of a sum is the larger term's plus log1p of a power that cannot overflow.
@@ -145,9 +145,9 @@ def _sphere_rows(a: Array, p: float, radius: Array, weights: Array | None) -> Ar
     d, r = np.ones((1, 1)) if weights is None else weights, radius.reshape(-1, 1)
     m = a.max(axis=-1, keepdims=True)
     b, kappa = a / m, r / m
-    log_b, log_d = np.where(b > 0.0, np.log(np.maximum(b, 5e-324)), _LOG_ZERO), np.log(d)
+    log_b, log_d = np.where(b > 0.0, np.log(np.maximum(b, _TINY)), _LOG_ZERO), np.log(d)
     # A difference of logarithms is the coarser formula; where the quotient underflows, kappa no longer matters.
-    sigma = (np.log(r) - np.log(m) if np.min(kappa) < 1e-290 else np.log(kappa)) - log_d
+    sigma = (np.log(r) - np.log(m) if np.min(kappa) < _TINY else np.log(kappa)) - log_d
     log_y, log_norm = np.zeros_like(a), np.zeros_like(m)
     warm: tuple[Array, Array, Array] | None = None
 
@@ -165,14 +165,16 @@ def _sphere_rows(a: Array, p: float, radius: Array, weights: Array | None) -> Ar
         powers = np.exp(p * (log_y - top))
         total = powers.sum(axis=-1, keepdims=True)
         log_norm = top + np.log(total) / p
-        value = np.expm1(np.minimum((1.0 - p) * log_norm, 600.0))
+        with np.errstate(over="ignore"):
+            value = np.expm1((1.0 - p) * log_norm)
         slope = (p - 1.0) * alpha * (powers * speed).sum(axis=-1, keepdims=True) / total * (1.0 + value)
         noise = np.full(len(c), 8.0 * _EPS * (p - 1.0))
         return list(zip(value[:, 0].tolist(), (slope[:, 0] / places).tolist(), noise.tolist(), strict=True))
 
+    slack = math.sqrt(_EPS)
     # lambda is the dual norm of b - kappa y / d, at most that of b; and y <= 1 bounds it from below.
-    high = row_norms(b / d, conjugate(p)) * (1.0 + 1e-9)
-    low = np.clip(np.max((b - kappa / d) / d, axis=-1) * (1.0 - 1e-9), 1e-300, high)
+    high = row_norms(b / d, conjugate(p)) * (1.0 + slack)
+    low = np.clip(np.max((b - kappa / d) / d, axis=-1) * (1.0 - slack), _TINY, high)
     find_roots(looks, high.tolist(), low.tolist(), high.tolist())
     return np.where(a > 0.0, r * np.exp(log_y - log_norm) / d, 0.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Generator, Sequence
 
 #: ``fun(x) -> (value, slope, noise)``: an increasing function, its derivative and the rounding error of its value.
@@ -75,7 +76,7 @@ def _search(start: float, low: float, high: float) -> Generator[float, Look, flo
             reach *= 2.0
             continue
         refinements += 1
-        if high - low <= 4e-16 * max(abs(low), abs(high)):  # two neighbouring numbers
+        if high - low <= 2.0 * sys.float_info.epsilon * max(abs(low), abs(high)):  # neighbouring numbers
             return x
         if newton == x:  # the neighbour closes the bracket
             newton = math.nextafter(x, end)
