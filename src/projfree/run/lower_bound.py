@@ -71,12 +71,7 @@ class LowerBound:
         self.bound, self.allowance, self.witnessed = -math.inf, 0.0, -math.inf
 
     def add(
-        self,
-        m: Minorant,
-        z: Array,
-        asked: Minorant | None = None,
-        last: Any = None,
-        goal: float = math.inf,
+        self, m: Minorant, z: Array, queried: Minorant | None = None, result: Any = None, goal: float = math.inf
     ) -> None:
         """Average in the tangent ``m`` taken at ``z``, and find what it proves.
 
@@ -85,9 +80,9 @@ class LowerBound:
 
         Parameters
         ----------
-        asked : Minorant or None
+        queried : Minorant or None
             The minorant, ``m`` itself or an average, that the last oracle call of the solver was about.
-        last : optional
+        result : optional
             The result of that call, with ``vertex`` and ``support`` (NaN if it was not computed).
         goal : float
             The bound that would end the run.
@@ -95,23 +90,23 @@ class LowerBound:
         self.count += 1
         for ell, average in zip(ELLS, self.averages, strict=True):
             average.add(m, z, ell / (self.count - 1.0 + ell))
-        known = asked is not None and last is not None and not math.isnan(last.support)
-        answered = known and asked is m
-        if known and asked is not None:
-            self.take(*asked.minimum(self.ball, last.support), z if answered else None)
+        if result is None or math.isnan(result.support):
+            queried = None
+        if queried is not None:
+            self.take(*queried.minimum(self.ball, result.support), z if queried is m else None)
         if self.count >= self.due:
             self.due = max(self.count + 1, math.ceil((1.0 + CHECK_SHARE) * self.count))
-            self.evaluate(last)
-            if not answered:
+            self.evaluate(result)
+            if queried is not m:
                 self.offer(m, z)
-        elif last is not None:
-            self.evaluate(last, goal)
+        elif result is not None:
+            self.evaluate(result, goal)
 
-    def evaluate(self, last: Any = None, goal: float = -math.inf) -> None:
+    def evaluate(self, result: Any = None, goal: float = -math.inf) -> None:
         """Take the bounds of averages whose value at the last vertex is above the bound; of one if there is a goal."""
         if self.count < 2:
             return  # the average of one tangent, which is tried itself
-        ceilings = [math.inf if last is None else average.m(last.vertex) for average in self.averages]
+        ceilings = [math.inf if result is None else average.m(result.vertex) for average in self.averages]
         for k in sorted(range(len(ELLS)), key=lambda k: -ceilings[k]):
             if ceilings[k] > max(goal, self.bound if self.factored else self.witnessed):
                 self.offer(self.averages[k].m, self.averages[k].z)
