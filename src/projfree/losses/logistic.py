@@ -41,10 +41,13 @@ class Logistic(ExponentialLoss):
     lipschitz = 1.0
     rounding = 10  # value: exp 4, log1p 4, one addition; derivative: exp 4, two operations. y u is exact.
 
+    def value(self, u: Array, y: Array) -> Array:
+        m = y * u
+        return np.asarray(np.log1p(decay(m)) - np.minimum(m, 0))  # two terms of one sign: as accurate as they are
+
     def value_and_derivative(self, u: Array, y: Array) -> tuple[Array, Array]:
         m = y * u
         e = decay(m)
-        # The value is a sum of two terms of one sign: as accurate as they are.
         return np.asarray(np.log1p(e) - np.minimum(m, 0)), np.asarray(-y * falling(m, e))
 
     def second(self, u: Array, y: Array) -> Array:
