@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import permutations
 from math import inf
 from typing import Any
 
@@ -31,32 +32,30 @@ RTOL, UNDERFLOW, SMALL = 1e-12, 1e-320, 1e-300
 SHAPES = ((1,), (2,), (3,), (7,), (1, 1), (1, 3), (4, 1), (4, 3), (2, 5), (6, 3), (3, 3), (5, 5))
 #: Sizes of gradients, from denormal numbers to the end of the range.
 SCALES = (1e-310, 1e-300, 1e-155, 1e-10, 1.0, 1e10, 1e155, 1e300)
-#: Exponents of norms, next to one and so large that powers overflow among them, and pairs of them for groups.
+#: Exponents of norms, next to one and so large that powers overflow among them.
 EXPONENTS = (1.0, 1.001, 1.1, 1.5, 2.0, 3.0, 500.0, inf)
-PAIRS = ((2.0, 1.0), (inf, 1.0), (1.5, 1.2), (1.2, 2.0), (2.0, inf), (1.0, 3.0), (1.001, 1.5), (inf, 1.5), (1.5, 2.0))
-#: Radii and weights of several sizes.
-RADII, WEIGHTS = (1e-3, 1.5, 40.0), (0.1, 1.0, 5.0)
+#: Radii, and weights of entries.
+SIZES = (0.1, 1.5, 40.0)
 #: Groups of entries, of equal and unequal sizes.
 LABELS = (None, (0, 1, 0), (0, 0, 1), (2, 0, 1, 0), (1, 1, 1, 1), (0, 5, 5, 0, 0, 3, 5))
 
 
 def examples(cls: type[ConstraintSet]) -> tuple[ConstraintSet, ...]:
     """A few sets of a class of the package, of every kind that it has."""
-    r, weights = RADII[1], np.array(WEIGHTS)
-    lp, cube = [LpBall(p, r) for p in EXPONENTS], LpBall(inf, 1)
-    groups = [GroupBall(p, q, r) for p, q in PAIRS]
-    disc = LpBall(2, 1)
+    r, weights, disc, cube = SIZES[1], np.array(SIZES), LpBall(2, 1), LpBall(inf, 1)
+    lp = [LpBall(p, r) for p in EXPONENTS]
+    pairs = [(2, 1), (inf, 1), (2, inf), *list(permutations(EXPONENTS, 2))[::9]]
+    groups = [GroupBall(p, q, r, labels) for p, q in pairs for labels in LABELS[:2]]
     functions: dict[str, Any] = {"contains": disc.contains, "project": disc.project, "diameter": 2.0}
+    rows = np.array([0.5, 1.0, 2.0, 2.0])
     found: dict[type[ConstraintSet], list[Any]] = {
         LpBall: lp,
-        GroupBall: groups + [GroupBall(p, q, r, LABELS[1]) for p, q in PAIRS],
+        GroupBall: groups,
         SchattenBall: [SchattenBall(p, r) for p in EXPONENTS],
         sets.Simplex: [sets.Simplex(), sets.Simplex(r)],
-        sets.Box: [sets.Box(-1, 1), sets.Box(1, 1), sets.Box(np.array([-1.0, 0.0, 2.0]), np.array([0.5, 0.0, 2.0]))],
+        sets.Box: [sets.Box(-1, 1), sets.Box(1, 1), sets.Box(weights - weights[::-1].max(), weights)],
         Weighted: [Weighted(ball, weights) for ball in (*lp, groups[0])] + [Weighted(lp[3], 2)],
-        sets.WeightedSchattenBall: [
-            sets.WeightedSchattenBall(p, r, np.array([0.5, 1.0, 2.0, 2.0]), weights) for p in EXPONENTS
-        ],
+        sets.WeightedSchattenBall: [sets.WeightedSchattenBall(p, r, rows, weights) for p in EXPONENTS],
         Positive: [*map(Positive, (*lp, groups[0], Weighted(lp[3], weights)))],
         WithFree: [WithFree(lp[3], (0,), 2), WithFree(lp[0], (1,), 0.5)],
         sets.KSupportBall: [sets.KSupportBall(k, r) for k in (1, 2, 3, 50)],
@@ -78,17 +77,6 @@ def fitting(C: ConstraintSet) -> list[tuple[int, ...]]:
         return True
 
     return [shape for shape in SHAPES if fits(shape)]
-
-
-def instances(cls: type[ConstraintSet]) -> st.SearchStrategy[ConstraintSet]:
-    """The examples of a class of the package, and for l_p, group and Schatten balls any exponents and radii."""
-    p, radius = st.sampled_from(EXPONENTS) | st.floats(1, 12), st.sampled_from(RADII)
-    builders: dict[type[ConstraintSet], st.SearchStrategy[Any]] = {
-        LpBall: st.builds(LpBall, p, radius),
-        GroupBall: st.builds(GroupBall, p, p, radius, st.sampled_from(LABELS)),
-        SchattenBall: st.builds(SchattenBall, p, radius),
-    }
-    return st.sampled_from(examples(cls)) | builders.get(cls, st.nothing())
 
 
 @st.composite
@@ -113,8 +101,13 @@ def gradients(draw: Any, shape: tuple[int, ...], extreme: bool = True) -> Array:
 
 @st.composite
 def cases(draw: Any, *given: Any, count: int = 1, extreme: bool = True) -> tuple[Any, ...]:
-    """One of some sets, or of a class of the package, and ``count`` arrays of one shape that fits it."""
-    C = draw(instances(given[0]) if isinstance(given[0], type) else st.sampled_from(given))
+    """One of some sets, or of the examples of a class, and ``count`` arrays of one shape that fits it."""
+    C = draw(st.sampled_from(examples(given[0]) if isinstance(given[0], type) else given))
+    if type(C) in (LpBall, SchattenBall) and draw(st.booleans()):
+        C = type(C)(draw(st.floats(1, 12)), draw(st.sampled_from(SIZES)))
+    if type(C) is GroupBall and draw(st.booleans()):
+        exponents = st.sampled_from(EXPONENTS) | st.floats(1, 12)
+        C = GroupBall(draw(exponents), draw(exponents), draw(st.sampled_from(SIZES)), draw(st.sampled_from(LABELS)))
     shape = draw(st.sampled_from(fitting(C)))
     return (C, *(draw(gradients(shape, extreme)) for _ in range(count)))
 
