@@ -155,7 +155,7 @@ class Rounding:
 
     def apart(self, ball: ConstraintSet, w: Array) -> float:
         """How far the predictions of ``w`` are from those of any vector of the set, about their means, at most."""
-        if not self.centred:
+        if not self.centred or not self.data.column_stats.terms:
             return math.inf
         sizes = _for_entries(self.data.column_stats.deviation(self.data.rounding_units, 0.0), w.shape)
         most = ball.reach(w.shape) * size(sizes)
