@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from projfree import Growing, Huber, Logistic, Minibatch, Objective, Perturbed, Softmax, Squared, as_data
+from projfree.sets import random_point
 
 N, D = 7, 3
 RNG = np.random.default_rng(0)
@@ -79,7 +80,7 @@ def test_a_perturbation_is_added_to_every_estimate():
 def test_the_draws_of_many_seeds_average_to_the_gradient(small, sampling):
     """All coordinates within 4.5 standard errors over 2,000 seeds, at an iteration that samples."""
     f = small.objective
-    x = f.point(small.ball(2, 0.5).random(f.shape, np.random.default_rng(0)))
+    x = f.point(random_point(small.ball(2, 0.5), f.shape, np.random.default_rng(0)))
     draws = np.array([sampling.evaluate(f, x, 4, seed).slope.gradient for seed in range(2_000)])
     error = np.abs(draws.mean(axis=0) - f.evaluate(x).slope.gradient)
     assert np.all(error <= 4.5 * draws.std(axis=0) / np.sqrt(len(draws)))
