@@ -143,7 +143,7 @@ def test_numbers_that_lead_beyond_the_range_of_floats(tmp_path):
     ball, solver = WeightedSchattenBall(1.0, 1.0, np.ones(40), np.ones(30)), Alternating(rank=2)
     minimize(f, ball, solver, tol=0.0, max_iter=2, callbacks=[Checkpoint(tmp_path, 1)])
     tree = persist.load(tmp_path, kind=KIND)
-    tree["state"]["x"]["intercept"][:] = 1e12
+    tree["state"]["x"]["w"]["left"] = 1e200 * tree["state"]["x"]["w"]["left"]
     persist.save(tmp_path, tree, kind=KIND)
     sentence = r"^the checkpoint leads to a step that fails \(`w` must be finite.*\); restore it .* or begin anew"
     with pytest.raises(ValueError, match=sentence), np.errstate(all="ignore"):
