@@ -104,11 +104,12 @@ def test_they_take_the_same_steps_after_a_checkpoint(implicit, tmp_path):
     assert (resumed.value, resumed.bound) == (through.value, through.bound)
 
 
-SIZES = [(7, 5), (64, 48), (600, 500)]
+SIZES = [(7, 5), (64, 48), (600, 500), (1100, 1050)]
 
 
 @pytest.mark.parametrize(
-    ("shape", "left_over"), [*((shape, size) for shape in SIZES for size in (0.0, 1e-9, 1e-7)), ((1100, 1050), 1e-9)]
+    ("shape", "left_over"),
+    [*((shape, size) for shape in SIZES[:2] for size in (0.0, 1e-9, 1e-7)), (SIZES[2], 1e-9), (SIZES[3], 1e-7)],
 )
 def test_a_support_is_an_upper_bound_where_parts_cancel(shape, left_over):
     """Entries that are small differences of large ones, as in a gradient where squares of a known matrix vanish."""

@@ -70,8 +70,8 @@ def test_evaluations(make, loss, outputs, intercept):
 @pytest.mark.parametrize("solver", backends.FIXED, ids=repr)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(("loss", "outputs"), backends.LOSSES, ids=repr)
-def test_fixed_steps(strict, loss, outputs, intercept, solver):
-    backends.check_fixed(strict, loss, outputs, intercept, solver)
+def test_fixed_steps(sealed, loss, outputs, intercept, solver):
+    backends.check_fixed(sealed, loss, outputs, intercept, solver)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
