@@ -17,6 +17,7 @@ import pytest
 from projfree import (
     AcceleratedProjectedGradient,
     BiWeight,
+    ConstrainedClassifier,
     CorrectivePrimalAveraging,
     FrankWolfe,
     Growing,
@@ -35,6 +36,7 @@ from projfree import (
 )
 from projfree.algebra import Point
 from projfree.data import ChunkedData, NpySource, SliceSource, sources
+from projfree.data.base import Fold
 from projfree.data.dense import draw_runs
 from projfree.data.rows import AsResidual, FormImages, Step
 
@@ -186,7 +188,7 @@ class TestSubset:
 
         spans, rows = [], np.array([3, 4, 6, 300, 301, 650])
         part = sources.SourceSubset(Counting(file_of(tmp_path, held[0])), rows, [2, 0])
-        np.testing.assert_array_equal(part.read(1, 6), held[0][rows[1:]][:, [2, 0]])
+        np.testing.assert_array_equal(next(part.tables([(1, 6)])), held[0][rows[1:]][:, [2, 0]])
         assert spans == [(4, 7), (300, 302), (650, 651)]
 
     @pytest.mark.parametrize(("n", "m", "run"), [(7, 4, 3), (6, 2, 3), (8, 3, 2), (5, 5, 2), (4, 3, 3)])
@@ -308,3 +310,17 @@ def test_peak_memory(tmp_path):
     )
     assert run.returncode == 0, run.stderr
     assert int(run.stdout) * 1024 < (1 << 25) + 10 * 8 * n + (1 << 24)
+
+
+def test_weights_of_classes_and_folds_need_no_memory(tmp_path, held):
+    """A file has the class weights of the rows in memory, and folds that share no row and leave none out."""
+    X, y = held[0], np.where(held[1] > 0.5, 1, 0)
+    path = file_of(tmp_path, X)
+    data, settings = as_data(path, y, held[2]), {"radius": 1.0, "class_weight": "balanced"}
+    found = [ConstrainedClassifier(**settings).fit(*given) for given in ((X, y), (as_data(path, y),))]
+    np.testing.assert_allclose(found[0].coef_, found[1].coef_, rtol=1e-6, atol=1e-8)
+    parts = [data.subset(Fold(0, 3, k, inside=True)) for k in range(3)]
+    assert sum(part.n for part in parts) == N
+    assert sum(part.total_weight for part in parts) == pytest.approx(data.total_weight)
+    for part in parts:
+        assert np.sum(part.weights(slice(None))) == pytest.approx(1.0)

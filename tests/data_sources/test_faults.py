@@ -194,7 +194,7 @@ class TestChanges:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(NpySource, "_fill", cut)
             with pytest.raises(ChangedError, match="has changed"):
-                source.read(0, source.n)
+                next(source.tables([(0, source.n)]))
 
     def test_a_failed_read_reaches_the_caller_and_the_next_pass_works(self, small, npy, held):
         class Flaky(NpySource):

@@ -95,10 +95,6 @@ class Source(ABC):
     def check(self) -> None:
         """Raise where what was opened has changed since."""
 
-    def read(self, start: int, stop: int) -> Array:
-        """The rows of one range."""
-        return next(self.tables([(start, stop)]))
-
     def place(self, row: int, column: int) -> str:
         """Where an entry is, for an error message."""
         return f"row {row}, column {column} of {self.name}"
