@@ -14,6 +14,7 @@ from projfree.data.column_stats import ColumnStats
 from projfree.data.gram import Gram, second_moments
 from projfree.data.rows import TILE_BYTES, AsResidual, FormImages, Pass, Rows
 from projfree.data.workspace import LocalWorkspace, Workspace
+from projfree.runtime import single_blas
 
 #: Weights below this part of the largest would leave the range of normal numbers once they are divided by their sum.
 WEIGHT_SHARE = 1e-290
@@ -81,14 +82,16 @@ class LocalData(Data):
 
     def measure(self) -> None:
         """Read all rows once: check that they are finite, and set `column_stats`."""
-        stats: ColumnStats | None = None
-        for rows, table in self.tables(max(TILE_BYTES, 128 * self.shape(())[0])):
-            part = ColumnStats.of(table, self.weights(rows), rows.start, self.n)
-            if not np.isfinite(part.row_norm):
-                raise self.not_finite(rows, table) or ValueError(
-                    f"`X` has entries as large as {shown(abs(table).max())}; rescale its columns."
-                )
-            stats = part if stats is None else stats.merge(part)
+        stats, d = None, self.shape(())[0]
+        # The order in which BLAS adds depends on its threads, but for products of so few numbers it uses one.
+        with single_blas(128 * self.n * d > TILE_BYTES):
+            for rows, table in self.tables(max(TILE_BYTES, 128 * d)):
+                part = ColumnStats.of(table, self.weights(rows), rows.start, self.n)
+                if not np.isfinite(part.row_norm):
+                    raise self.not_finite(rows, table) or ValueError(
+                        f"`X` has entries as large as {shown(abs(table).max())}; rescale its columns."
+                    )
+                stats = part if stats is None else stats.merge(part)
         assert stats is not None
         self.column_stats = stats
 
