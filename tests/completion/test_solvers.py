@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from completion.problems import both, entries
@@ -85,11 +87,17 @@ def optimum(loss, rows, cols, y, ridge=None, base=0.0, weights=None, weight=None
     return cp.Problem(cp.Minimize(total), [inside]).solve(solver="CLARABEL")
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_a_referee_agrees(name, tier):
+@cache
+def plain(name):
+    """Entries with targets for a loss, and the minimum that the referee finds, once for all ways to find spectra."""
     loss, (rows, cols, y) = PROBLEMS[name], entries()
     y = targets(loss, y)
-    best = optimum(loss, rows, cols, y)
+    return loss, rows, cols, y, optimum(loss, rows, cols, y)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_referee_agrees(name, tier):
+    loss, rows, cols, y, best = plain(name)
     f = Objective(loss, both(rows, cols, y, SHAPE)[1])
     for solver in SOLVERS:
         result = minimize(f, SchattenBall(1.0, 4.0), solver, tol=1e-3, max_iter=120)
@@ -98,9 +106,9 @@ def test_a_referee_agrees(name, tier):
         assert tier == "subspace" or result.value <= best * 1.02
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_referee_agrees_on_offsets(name, weighted, tier):
+@cache
+def with_offsets(name, weighted):
+    """The same with offsets, as an objective with its ball."""
     loss, (rows, cols, y) = PROBLEMS[name], entries()
     y, rng = targets(loss, y), np.random.default_rng(1)
     base = 0.0 if loss.labels else 3.0
@@ -109,6 +117,13 @@ def test_a_referee_agrees_on_offsets(name, weighted, tier):
     best = optimum(loss, rows, cols, y, 2.0, base, weights, weight)
     ball = SchattenBall(1.0, 4.0) if weights is None else WeightedSchattenBall(1.0, 4.0, *weights)
     f = OffsetObjective(loss, both(rows, cols, y, SHAPE, weight)[1], ridge=2.0, base=base)
+    return f, ball, best
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_referee_agrees_on_offsets(name, weighted, tier):
+    f, ball, best = with_offsets(name, weighted)
     for solver in (FrankWolfe(), CorrectivePrimalAveraging(), PrimalAveraging(sampling=Growing(2))):
         result = minimize(f, ball, solver, tol=1e-3, max_iter=100)
         assert result.bound <= best + 1e-6
