@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
-from functools import lru_cache
+from functools import cache
 from itertools import pairwise
 from threading import RLock, get_ident
 from typing import Any
@@ -119,9 +118,10 @@ def _set_threads(library: Any, number: int) -> None:
     drop(force=True)
 
 
-@lru_cache(maxsize=2)
-def _blas_libraries(with_scipy: bool) -> list[Any]:
-    """The BLAS libraries that are loaded; SciPy brings one of its own, and may come later than NumPy's."""
+@cache
+def _blas_libraries() -> list[Any]:
+    """The BLAS libraries of NumPy and SciPy; that of SciPy is loaded now, because limits hold for loaded ones only."""
+    import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
     libraries: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
@@ -144,7 +144,7 @@ def single_blas(wanted: bool = True) -> Iterator[None]:
     if not wanted:
         yield
         return
-    holder, libraries = object(), _blas_libraries("scipy.linalg" in sys.modules)
+    holder, libraries = object(), _blas_libraries()
     try:  # an interrupt releases as well
         with _lock:
             if not _limiting:

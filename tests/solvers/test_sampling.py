@@ -26,8 +26,8 @@ every = pytest.mark.parametrize("sampling", SAMPLINGS, ids=repr)
 def drawn(sampling, t, n, seed):
     """The rows that iteration t reads, None where those are all."""
     f, rows = Objective(Squared(), as_data(np.ones((n, 1)), np.zeros(n))), []
-    subset = f.data.subset
-    f.data.subset = lambda chosen: (rows.append(chosen), subset(chosen))[1]
+    subset = f.data.representative
+    f.data.representative = lambda chosen: (rows.append(chosen), subset(chosen))[1]
     found = sampling.evaluate(f, f.point([1.0]), t, seed)
     assert f.workspace.rows_read == sampling.size(t, n)
     assert found.slope.gradient == pytest.approx([2.0]), "a mean over the rows"

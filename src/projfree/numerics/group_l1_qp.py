@@ -42,18 +42,14 @@ LEAST_DAMPING = 1e-14
 EXPONENT = 0.5
 #: Secants of that power are trusted above this, and moves of the multiplier up to a factor.
 LEAST_EXPONENT, FACTOR = 0.2, 0.3
-#: The Gram matrix of at most so many columns is formed: it takes 8 MB.
+#: The Gram matrix of at most so many columns is formed: it takes 8 MB, and a factorization as long as some products.
 MOST_FORMED = 1_000
 #: It is formed from sparse columns where that takes the time of at most so many sweeps.
 FORMING_SWEEPS = 40
-#: Systems up to this size are factorised; conjugate gradients solve larger ones in less time.
-MOST_FACTORIZED = 500
 #: Smaller entries of a diagonal are zero: the square of its inverse is still finite.
 LEAST_DIAGONAL = 1e-150
 #: Newton steps that end where an entry becomes zero, after which descent goes on.
 CROSSINGS = 10
-#: Once the multiplier has fallen to this part, the minimum may lie inside the ball.
-INTERIOR = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +182,13 @@ def minimize_group_l1(
     """
     if ball.tight:
         return _on_simplex(columns, b, ball, start)
-    return _Search(columns, b, ball, start, free, bound).solve(level, goal)
+    search = _Search(columns, b, ball, start, free, bound)
+    found = search.solve(level, goal)
+    exact = found.gap <= 4.0 * search.floor()
+    if goal > 0.0 or exact or ball.groups is not None or free or b.size > MOST_FORMED:
+        return found
+    # The face is degenerate, as in models of nearly flat losses: slower steps among vertices end on it exactly.
+    return min(found, _on_simplex(columns, b, ball, found.w), key=lambda one: one.gap)
 
 
 def minimize_penalized(columns: Columns, b: Array, ball: FlatBall, start: Array, level: float, goal: float) -> Array:
@@ -195,16 +197,19 @@ def minimize_penalized(columns: Columns, b: Array, ball: FlatBall, start: Array,
 
 
 def _on_simplex(columns: Columns, b: Array, ball: FlatBall, start: Array) -> QPSolution:
-    """The minimiser over a simplex, as weights of its vertices."""
-    (m, k), reach = columns.mean.shape, (ball.radius / ball.costs).ravel()
-    H = columns.A if columns.h is None and k == 1 else None
-    if H is None:
-        H = np.stack([columns.times(unit).ravel() for unit in np.eye(m * k).reshape(m * k, m, k)])
-    weights = np.maximum(start.ravel(), 0.0) / reach
+    """The minimiser over a set whose groups are single entries, as weights of its vertices."""
+    (m, k), reach = columns.mean.shape, (np.ones_like(b) * ball.radius / ball.costs).ravel()
+    H = np.stack([columns.times(unit).ravel() for unit in np.eye(m * k).reshape(m * k, m, k)])
+    corners, weights = np.diag(reach), np.maximum(start.ravel(), 0.0) / reach
+    if ball.signed and not ball.tight:
+        corners, weights = np.vstack([corners, -corners]), np.append(weights, np.maximum(-start.ravel(), 0.0) / reach)
+    if not ball.tight:
+        corners, weights = np.vstack([corners, 0.0 * reach]), np.append(weights, max(1.0 - float(weights.sum()), 0.0))
     weights = weights / weights.sum() if weights.any() else np.full(len(weights), 1.0 / len(weights))
-    slope = reach * (H @ (reach * weights) - b.ravel())
-    w = (reach * minimise_on_simplex(reach[:, None] * H * reach, slope, weights)).reshape(b.shape)
-    w *= ball.radius / ball.norm(w)
+    slope = corners @ (H @ (weights @ corners) - b.ravel())
+    w = (minimise_on_simplex(corners @ H @ corners.T, slope, weights) @ corners).reshape(b.shape)
+    if ball.tight or ball.norm(w) > ball.radius:
+        w *= ball.radius / ball.norm(w)
     g = (H @ w.ravel()).reshape(b.shape) - b
     return QPSolution(w, ball.level(g), float(np.vdot(g, w)) + ball.radius * ball.level(g))
 
@@ -280,7 +285,7 @@ class _Search:
         size = norm if math.isinf(self.radius) else max(norm, self.radius)
         return gap + max(above, 0.0) * size + self.bound * float(np.abs(self.g[self.m :]).sum())
 
-    def _floor(self) -> float:
+    def floor(self) -> float:
         """The rounding of a gap."""
         size = np.abs(self.b)
         terms = float(np.vdot(np.abs(self.v), size)) + self.bound * float(size[self.m :].sum())
@@ -310,14 +315,14 @@ class _Search:
         """Descend, and move the multiplier whenever the penalised problem is solved, until the gap is small."""
         r, level = self.radius, level if level > 0.0 else float(self._slopes(-self.b).max(initial=0.0))
         search, penalty, everything = _Multiplier(r), math.isinf(r), np.arange(len(self.first) - 1)
-        start, first, last, steps, stalled = self._value(), level, math.inf, CG_STEPS, 0
+        start, last, steps, stalled = self._value(), math.inf, CG_STEPS, 0
         best, sides = QPSolution(self.v.copy(), level, math.inf), dict[bool, tuple[Array, Array, float]]()
         descended, low = False, -math.inf
         for turn in range(MOST_ROUNDS):
             self._sweep(level, everything)
             self._sweep(level, np.flatnonzero(self._sizes(self.v).reshape(len(everything), -1).any(axis=1)))
             self.g = self.columns.adjoint(self.z, self.shift) - self.b
-            norm, floor = self.norm(self.v), self._floor()
+            norm, floor = self.norm(self.v), self.floor()
             own = self._penalized_gap(level, norm)
             if turn and own > floor:
                 for _ in range(CROSSINGS if self.columns.h is None else 1):
@@ -343,9 +348,11 @@ class _Search:
             if penalty:
                 continue
             low = max(low, self._value() - self._gap(self.v, self.g))
-            if own <= max(SOLVED * gap, floor) and norm != r:
+            if own <= max(SOLVED * gap, floor) and norm == r:  # one part is at its bound, and its slope the multiplier
+                level = max(level, float(self._slopes(self.g).max(initial=0.0)))
+            elif own <= max(SOLVED * gap, floor):
                 sides[norm > r] = self.v.copy(), self.g, norm
-                if norm < r and level < INTERIOR * first and (found := self._interior(max(goal, floor))) is not None:
+                if norm < r and (found := self._interior(max(goal, floor))) is not None:
                     return found
                 level = search.next(level, norm, self._value() - low)
         return replace(best, w=best.w.reshape(self.shape), rounds=turn + 1)
@@ -393,7 +400,7 @@ class _Search:
         places = np.flatnonzero(on)
         if not len(places):
             return np.zeros_like(v)
-        if self.columns.h is None and v.shape[1] == 1 and len(places) <= MOST_FACTORIZED:
+        if self.columns.h is None and v.shape[1] == 1 and len(places) <= MOST_FORMED:
             B, p = H[np.ix_(places, places)], np.zeros_like(v)
             if self.joint:
                 along = (np.sqrt(bend) * u)[places]

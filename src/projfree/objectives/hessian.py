@@ -198,16 +198,16 @@ class RowHessian(Hessian):
         return np.asarray(products - cross[:q] @ np.linalg.lstsq(own, cross.T, rcond=RCOND)[0])
 
     def columns(self, damping: float = 0.0) -> Columns | None:
-        from projfree.numerics.group_l1_qp import MOST_FACTORIZED, Columns
+        from projfree.numerics.group_l1_qp import MOST_FORMED, Columns
 
         f, k = self._f, self._k
         features = np.arange(f.shape[0]) if self._features is None else self._features
-        exact = self._loss.coupled and len(features) * k <= MOST_FACTORIZED
+        exact = self._loss.coupled and len(features) * k <= MOST_FORMED
         table = None if exact or not f.structure.hessian else f.data.feature_columns(features, centred=self._free)
         if table is None:
             return None
         b = f.located_intercept(self._x)
-        step = Curvatures(self._loss, 0.0 if b is None else b, damping)
+        step = Curvatures(self._loss, 0.0 if b is None else b, 0.0 if self._constant else damping)
         h = self._workspace.row_residuals(step, self._x)
         if h is None:
             return None

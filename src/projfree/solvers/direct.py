@@ -86,7 +86,6 @@ def check_model(ball: ConstraintSet, shape: tuple[int, ...]) -> None:
         raise ValueError(
             f"a quadratic model over {ball!r} needs a quick projection, and it has none; use CorrectivePrimalAveraging."
         )
-    import scipy.linalg  # noqa: F401 - now, because whoever limits the threads of BLAS must find SciPy's
 
 
 def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Array:
