@@ -24,7 +24,7 @@ from projfree.algebra import UNIT, inner
 from projfree.checks import Array
 from projfree.deadline import Expired, deadline, expired
 from projfree.estimators.balls import ZERO_RADIUS, ball_through, inside, own_norm
-from projfree.numerics.group_l1_qp import minimize_penalized
+from projfree.numerics.group_l1_qp import minimize_group_l1
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import Hessian
@@ -235,7 +235,8 @@ def minimize_with_penalty(f: SmoothFunction, ball: ConstraintSet, level: float, 
         # The gap within the ball through w, which the model can close; that of all points only where w is zero.
         near = inner(g, w) + norm * max(flat.level(g), level) if norm > 0.0 else gap
         goal = SHARE * near if gap > GAP_SETTLED * abs(value) else 0.0
-        new = model.parameter(minimize_penalized(model.columns, model.b, model.ball, model.start, level, goal))
+        penalty = replace(model.ball, radius=math.inf)
+        new = model.parameter(minimize_group_l1(model.columns, model.b, penalty, model.start, level, goal).w)
         there, share = look(new, here.intercept), 1.0
         rounding = 4.0 * UNIT * abs(value)
         while there[1] >= value - rounding and not (there[1] <= value + rounding and there[2] < gap):

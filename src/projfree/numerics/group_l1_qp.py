@@ -172,7 +172,7 @@ def minimize_group_l1(
     b, start : array of shape (m,) or (m, k)
         Of the shape of the parameter; ``start`` lies in the set.
     ball : FlatBall
-        The set, without the free columns.
+        The set, without the free columns; with an infinite radius ``level`` times its norm is a penalty.
     level : float
         A guess at the multiplier.
     goal : float
@@ -185,15 +185,10 @@ def minimize_group_l1(
     search = _Search(columns, b, ball, start, free, bound)
     found = search.solve(level, goal)
     exact = found.gap <= 4.0 * search.floor()
-    if goal > 0.0 or exact or ball.groups is not None or free or b.size > MOST_FORMED:
+    if goal > 0.0 or exact or ball.groups is not None or free or b.size > MOST_FORMED or math.isinf(ball.radius):
         return found
     # The face is degenerate, as in models of nearly flat losses: slower steps among vertices end on it exactly.
     return min(found, _on_simplex(columns, b, ball, found.w), key=lambda one: one.gap)
-
-
-def minimize_penalized(columns: Columns, b: Array, ball: FlatBall, start: Array, level: float, goal: float) -> Array:
-    """The minimiser with the penalty ``level`` times the norm of the ball; ``goal`` is the gap at which it may end."""
-    return _Search(columns, b, replace(ball, radius=math.inf), start, 0, 0.0).solve(level, goal).w
 
 
 def _on_simplex(columns: Columns, b: Array, ball: FlatBall, start: Array) -> QPSolution:
@@ -313,7 +308,7 @@ class _Search:
 
     def solve(self, level: float, goal: float) -> QPSolution:
         """Descend, and move the multiplier whenever the penalised problem is solved, until the gap is small."""
-        r, level = self.radius, level if level > 0.0 else float(self._slopes(-self.b).max(initial=0.0))
+        r, level = self.radius, level if level > 0.0 else 0.5 * float(self._slopes(-self.b).max(initial=0.0))
         search, penalty, everything = _Multiplier(r), math.isinf(r), np.arange(len(self.first) - 1)
         start, last, steps, stalled = self._value(), math.inf, CG_STEPS, 0
         best, sides = QPSolution(self.v.copy(), level, math.inf), dict[bool, tuple[Array, Array, float]]()

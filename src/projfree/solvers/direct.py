@@ -17,7 +17,6 @@ from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet, Structure
 from projfree.solvers.base import GapBound, Solver, State
 from projfree.solvers.choose import memory_limit
-from projfree.solvers.working_set import FIRST_LEVEL
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,6 +129,6 @@ def _minimise_group_l1(H: Array, b: Array, structure: Structure, start: Array) -
     order = np.append(np.delete(np.arange(len(b)), free)[kept], free)
     back, own = np.argsort(order), flat.among(kept)
     H, b, start = H[np.ix_(order, order)], b[order], start[order]
-    level = own.level((H @ start - b)[:m]) * (1.0 if start[:m].any() else FIRST_LEVEL)
+    level = own.level((H @ start - b)[:m])
     columns = Columns.of_matrix(H, b.size // len(b))
     return minimize_group_l1(columns, b, own, start, level, free=len(free), bound=structure.free_bound).w[back]

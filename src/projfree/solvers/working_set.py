@@ -20,11 +20,8 @@ from projfree.steps import is_rounding
 SMALLEST = 100
 #: Models are solved to this part of the gap.
 SHARE = 0.1
-
 #: The most by which the curvature of a row is raised, over its derivative.
 MOST_DAMPING = 64.0
-#: The first multiplier, over the largest slope at the start.
-FIRST_LEVEL = 0.5
 #: A start with more nonzero entries is replaced by a vertex; over a simplex, one with more than ``smallest``.
 MOST_AT_START = 2_000
 
@@ -210,8 +207,6 @@ class FeatureModel:
 
     def minimize(self, level: float, goal: float) -> QPSolution:
         """The minimiser over the ball as a parameter of f, from a guess at the multiplier or zero."""
-        if not level > 0.0:
-            level = FIRST_LEVEL * self.ball.level(self.slope[: len(self.slope) - self.free])
         own = self.columns, self.b, self.ball, self.start
         found = minimize_group_l1(*own, level, goal, free=self.free, bound=self.bound)
         return replace(found, w=self.parameter(found.w))
