@@ -11,9 +11,11 @@ from projfree import (
     BiWeight,
     BlackBox,
     Checkpoint,
+    ConstrainedNewton,
     Entries,
     FrankWolfe,
     GroupBall,
+    HessianFreeNewton,
     LpBall,
     Objective,
     OpenLoop,
@@ -96,8 +98,12 @@ def test_a_run_does_not_go_on_when_any_row_has_changed(tmp_path):
 
 def test_no_bound_is_claimed_where_the_function_is_not_convex():
     f = Objective(BiWeight(), as_data(np.eye(3), np.full(3, 4.0)))
-    for solver in (FrankWolfe(), PrimalAveraging()):
-        assert next(iterate(f, LpBall(2, radius=1.0), solver)).bound == -math.inf
+    for solver in (FrankWolfe(), PrimalAveraging(), ConstrainedNewton(), HessianFreeNewton()):
+        bound = next(iterate(f, LpBall(2, radius=1.0), solver)).bound
+        assert bound is None or bound.bound == -math.inf
+        result = minimize(f, LpBall(2, radius=1.0), solver, max_iter=3)
+        assert result.bound is None
+        assert np.isnan(result.trace["bound"]).all()
 
 
 def test_minorants_are_not_multiplied_by_negative_numbers():

@@ -25,20 +25,28 @@ ARMIJO = 0.1
 
 
 class GapBound(NamedTuple):
-    """The Frank-Wolfe gap at a point, the lower bound that the tangent there proves, and the allowance in the bound."""
+    """The Frank-Wolfe gap at a point, the lower bound that the tangent there proves, and the allowance in the bound.
+
+    The tangent of a function that is not convex proves nothing: the bound is then minus infinity.
+    """
 
     gap: float
     bound: float
     allowance: float
 
     @classmethod
-    def of(cls, ball: ConstraintSet, here: Evaluation) -> GapBound:
+    def of(cls, ball: ConstraintSet, here: Evaluation, convex: bool = True) -> GapBound:
         """From one support of the set."""
         m = here.slope
         support = ball.support(-m.gradient)
-        bound, allowance = m.minimum(ball, support)
+        bound, allowance = m.minimum(ball, support) if convex else (-math.inf, 0.0)
         # A derivative in the intercept lowers the bound as well, which is no rounding.
         return cls(inner(m.gradient, here.point.w) + support, bound, 0.0 if here.rest is not None else allowance)
+
+    @property
+    def within_rounding(self) -> bool:
+        """Whether the bound is lowered by more than twice the gap anyway, so that no step can gain anything."""
+        return self.gap < 0.5 * self.allowance
 
 
 @dataclass(frozen=True)

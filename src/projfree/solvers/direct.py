@@ -68,7 +68,7 @@ class Direct(Solver):
             x, also = f.point(minimise_model(form.H, form.b, ball, x.w), x.intercept), (x,)
         here = f.evaluate(x, also)
         bound = GapBound.of(ball, here)
-        done = bound.gap <= 0.5 * bound.allowance  # the bound is lowered by more than that anyway
+        done = bound.within_rounding
         if not done:  # solve again, with the gradient of the data itself in place of b
             w, b = here.point.w, form.H @ here.point.w - here.slope.gradient
             new = f.evaluate(f.point(minimise_model(form.H, b, ball, w), here.point.intercept))

@@ -110,13 +110,13 @@ class HessianFreeNewton(Solver):
         gap = frank_wolfe_gap(ball, g, x.w)
         v = f.point(_newton_point(H, g, x.w, lp, diagonal), x.intercept)
         new, gamma = step_towards(f, here, v, max(0.0, inner(g, x.w - v.w)))
-        bound = GapBound.of(ball, new)
+        bound = GapBound.of(ball, new, f.convex)
         if here.value - new.value < POOR * gap and not bound.gap < (1.0 - POOR) * gap:
             other, share = step_towards(f, here, f.point(ball.lmo(g), x.intercept), gap)
             if other.value < min(here.value, new.value):
-                new, gamma, bound = other, share, GapBound.of(ball, other)
+                new, gamma, bound = other, share, GapBound.of(ball, other, f.convex)
             elif not (new.value < here.value or bound.gap < gap):
-                new, bound = here, GapBound.of(ball, here)
+                new, bound = here, GapBound.of(ball, here, f.convex)
         return replace(
             state,
             t=state.t + 1,

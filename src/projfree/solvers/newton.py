@@ -9,7 +9,7 @@ from projfree.checks import Array
 from projfree.deadline import raise_if_expired
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
-from projfree.sets.base import ConstraintSet, frank_wolfe_gap
+from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, falls_enough, step_towards
 from projfree.solvers.direct import check_model, minimise_model
 from projfree.steps import is_rounding
@@ -78,15 +78,17 @@ class ConstrainedNewton(Solver):
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, NewtonState)
         here = evaluation_at_iterate(f, state)
+        before = GapBound.of(ball, here, f.convex) if state.bound is None else state.bound
+        if before.within_rounding:  # the gradient is rounding, and so would be the direction of a step
+            return replace(state, t=state.t + 1, x=here.point, gamma=0.0, evaluation=here, bound=before, done=True)
         H, response, inverse = state.H, state.response, state.inverse
         if H is None:
             hessian = f.hessian(here.point)
             assert hessian is not None
             H, (response, inverse) = hessian.matrix, hessian.intercept_response or (None, None)
         new, gamma, expected = _newton_step(f, ball, here, H, response, inverse)
-        before = frank_wolfe_gap(ball, here.slope.gradient, here.point.w) if state.bound is None else state.bound.gap
-        after = GapBound.of(ball, new)
-        kept = after.gap <= (REUSE if f.convex else 0.5) * before
+        after = GapBound.of(ball, new, f.convex)
+        kept = after.gap <= (REUSE if f.convex else 0.5) * before.gap
         still = is_rounding(expected, here.value) or (gamma == 0.0 and not new.value < here.value)
         return replace(
             state,
