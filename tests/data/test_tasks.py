@@ -59,3 +59,22 @@ def test_sentences():
         Objective(Squared(), TaskData(np.eye(2), np.zeros((2, 2)), [0, 1]))
     with pytest.raises(ValueError, match=r"^`tasks` must be a whole number of at least 2, got 1\.$"):
         TaskData(np.eye(2), [0.0, 1.0], [0, 1], tasks=1)
+
+
+def test_converted_targets_stay_when_rows_are_weighed_or_left_out():
+    rng = np.random.default_rng(0)
+    X, y, task = rng.standard_normal((40, 3)), np.arange(40) % 2, np.arange(40) % 4
+    data = TaskData(X, y, task, rng.uniform(1.0, 2.0, 40)).with_targets(signs, lambda y: 2.0 + y)
+    rows = np.arange(5, 25)
+    part = data.subset(rows)
+    np.testing.assert_array_equal(data.y, signs(y))
+    np.testing.assert_array_equal(part.y, signs(y)[rows])
+    np.testing.assert_array_equal(data.representative(rows).y, signs(y)[rows])
+    assert data.column_stats.weight == pytest.approx(1.0)
+    both = data.total_weight, part.total_weight
+    assert both == (data.data.total_weight, part.data.total_weight) != (None, None)
+    assert part.total_weight == pytest.approx(data.total_weight * data.weight[rows].sum())
+
+
+def signs(y):
+    return 2.0 * y - 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from projfree import Entries, Logistic, Objective, Softmax, Squared, as_data
 from projfree.data import Standardized, gram
+from projfree.data.column_stats import TableErrors
 from projfree.data.gram import largest_eigenvalue
 
 SHIFT, SCALE = np.array([0.5, -2.0, 0.0, 100.0, 1.0]), np.array([2.0, 0.25, 1.0, 30.0, 1e-2])
@@ -158,6 +160,24 @@ def test_views_of_views(judge, table):
     size = ((np.abs(X) + np.abs(SHIFT)) / SCALE + 1.0) / 2.0
     judge.linear(twice, A, size)
     judge.tangents(twice, as_data(A, y, s), size)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_what_is_known_of_a_table_stays_with_its_rows(table, scaled):
+    """Errors of the table, and the sum of the weights, in which products of rows that are appended later count."""
+    X, y, s = table(300, 5)
+    data, rows = as_data(X, y, s, scale=scaled), np.arange(100)
+    errors = TableErrors(1.0, 2.0, 3.0, 4.0)
+    data.column_stats = replace(data.column_stats, errors=errors)
+    part, heavy = data.subset(rows), data.with_targets(np.sign, np.abs)
+    assert part.column_stats.errors == heavy.column_stats.errors == errors
+    assert part.total_weight == pytest.approx(s[rows].sum())
+    assert part.gram().total_weight == pytest.approx(s[rows].sum())
+    weighed = s * np.abs(y)
+    assert heavy.total_weight == pytest.approx(weighed.sum())
+    third = heavy.subset(rows).with_targets(np.abs, lambda y: 3.0 + 0.0 * y)
+    assert third.total_weight == pytest.approx(3.0 * weighed[rows].sum())
+    assert third.column_stats.errors == errors
 
 
 def test_threads_do_not_show(identical, table, small_is_large):

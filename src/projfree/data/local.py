@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -93,7 +94,12 @@ class LocalData(Data):
                     )
                 stats = part if stats is None else stats.merge(part)
         assert stats is not None
-        self.column_stats = stats
+        self._set_stats(stats)
+
+    def _set_stats(self, stats: ColumnStats) -> None:
+        """Set `column_stats`; the errors of the table stay those of the statistics that were there before."""
+        known: ColumnStats | None = self.__dict__.get("column_stats")
+        self.column_stats = stats if known is None else replace(stats, errors=known.errors)
 
     def not_finite(self, rows: slice, table: Any) -> ValueError | None:
         """The error about the first entry of some rows that is not finite, None if all are."""
@@ -179,6 +185,42 @@ class LocalData(Data):
         from projfree.data.standardized import Standardized
 
         return Standardized(self, shift, scale)
+
+
+class TransformedData(LocalData):
+    """The rows of another table with other features or another form of the parameter; nothing is copied.
+
+    Targets and weights are those of the table, which is asked for other ones and for fewer rows.
+
+    Attributes
+    ----------
+    data : LocalData
+        The table.
+    """
+
+    data: LocalData
+
+    @abstractmethod
+    def _stats(self) -> ColumnStats:
+        """`column_stats`, from those of the table."""
+
+    def _hold(self, data: LocalData, *, measured: bool = True) -> Self:
+        """Take over a table, and its statistics where they are those of its own rows."""
+        self.data, self.n, self.y, self.weight, self.total_weight = data, data.n, data.y, data.weight, data.total_weight
+        self.threads, self.nbytes, self.keeps_images = data.threads, data.nbytes, data.keeps_images
+        self.rounding_units = data.rounding_units
+        if measured:
+            self._set_stats(self._stats())
+        return self
+
+    def with_targets(self, convert: Callable[[Array], Array], reweight: Callable[[Array], Array] | None = None) -> Self:
+        return self.alike()._hold(self.data.with_targets(convert, reweight), measured=reweight is not None)
+
+    def subset(self, rows: Array | Fold) -> Self:
+        return self.alike()._hold(self.data.subset(rows))
+
+    def take(self, rows: Array, weight: Array | None) -> Self:
+        return self.alike()._hold(self.data.take(rows, weight), measured=False)
 
 
 def labels_of(y: Array) -> list[Array]:

@@ -12,8 +12,9 @@ import scipy.sparse as sp
 
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, count, is_sparse, plain_array, real_array, shown
+from projfree.data.column_stats import ColumnStats
 from projfree.data.gram import Gram
-from projfree.data.local import LocalData, checked_targets, checked_weights
+from projfree.data.local import LocalData, TransformedData, checked_targets, checked_weights
 from projfree.data.rows import MOST_BLOCKS, TILE_BYTES, Blocks, Partials, Pass, compiled, run_blocks
 from projfree.runtime import default_threads
 
@@ -201,7 +202,7 @@ def _with_values(X: sp.csr_array, values: Array) -> sp.csr_array:
     return assemble(values, X.indices, X.indptr, X.shape)
 
 
-class TaskData(LocalData):
+class TaskData(TransformedData):
     """A table whose row i belongs to one of several tasks, each with a column of coefficients of its own.
 
     It is a sparse table with one column for each pair of a feature and a task: row i has its entries in the columns of
@@ -235,13 +236,12 @@ class TaskData(LocalData):
             )
         most = int(task.max(initial=0))
         self.features, self.tasks = int(X.shape[1]), most + 1 if tasks is None else count("tasks", tasks, most + 1)
-        self._hold(SparseData(spread_out(X, task, self.tasks), y, sample_weight))
-        self.total_weight = None if sample_weight is None else float(np.sum(sample_weight))
+        table = SparseData(spread_out(X, task, self.tasks), y, sample_weight)
+        table.total_weight = None if sample_weight is None else float(np.sum(sample_weight))
+        self._hold(table)
 
-    def _hold(self, table: SparseData) -> None:
-        self.table, self.n, self.y, self.weight, self.keeps_images = table, table.n, table.y, table.weight, True
-        self.threads, self.rounding_units = table.threads, table.rounding_units
-        self.column_stats = table.column_stats.reshaped(self.shape(()), self.features)
+    def _stats(self) -> ColumnStats:
+        return self.data.column_stats.reshaped(self.shape(()), self.features)
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         if outputs:
@@ -249,25 +249,14 @@ class TaskData(LocalData):
         return self.features, self.tasks
 
     def run(self, work: Pass) -> tuple[Array, Any]:
-        sums, g = self.table.run(replace(work, vectors=tuple(np.ravel(w) for w in work.vectors)))
+        sums, g = self.data.run(replace(work, vectors=tuple(np.ravel(w) for w in work.vectors)))
         return sums, None if g is None else g.reshape(self.shape(()))
 
-    def take(self, rows: Array, weight: Array | None) -> TaskData:
-        part = self.alike()
-        part._hold(self.table.take(rows, weight))
-        return part
-
-    def measure(self) -> None:
-        table = self.table.alike()
-        table.weight = self.weight
-        table.measure()
-        self._hold(table)
-
     def gram(self) -> Gram:
-        return self.table.gram()
+        return self.data.gram()
 
     def fingerprint(self) -> str:
-        return f"tasks {self.shape(())} {self.table.fingerprint()}"
+        return f"tasks {self.shape(())} {self.data.fingerprint()}"
 
 
 def spread_out(X: Any, task: Array, tasks: int) -> sp.csr_array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,15 +12,16 @@ import numpy as np
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.data.base import Data
+from projfree.data.column_stats import ColumnStats
 from projfree.data.gram import Gram, Moments, RowWeights
-from projfree.data.local import LocalData
+from projfree.data.local import LocalData, TransformedData
 from projfree.data.rows import SCALARS, SLOPE, TANGENTS, TILE_BYTES, Pass, WithResidualSum
 
 #: Roundings of the product with the shift, of the difference and of the quotient in sums of scaled features.
 SCALING_UNITS = 4.0
 
 
-class Standardized(LocalData):
+class Standardized(TransformedData):
     r"""The rows :math:`(x_i - m) / s` of another data set, entry by entry.
 
     .. math:: A' w = A (w / s) - \langle m, w / s\rangle, \qquad A'^T r = (A^T r - m \textstyle\sum_i r_i) / s .
@@ -44,35 +45,21 @@ class Standardized(LocalData):
     ([-1.0, 1.0], (array([2., 0.]), array(-3.5)))
     """
 
-    data: LocalData
-
     def __init__(self, data: LocalData, shift: Any, scale: Any) -> None:
         self.shift, self.scale = checked_scaling(data, shift, scale)
-        self.feature_names, self.total_weight = data.feature_names, data.total_weight
-        self.column_stats = data.column_stats.scaled(self.shift, self.scale)
+        self.feature_names = data.feature_names
         self._hold(data)
 
-    def _hold(self, data: LocalData) -> Self:
-        self.data, self.n, self.y, self.weight, self.keeps_images = data, data.n, data.y, data.weight, data.keeps_images
-        self.threads, self.nbytes, self.rounding_units = data.threads, data.nbytes, data.rounding_units + SCALING_UNITS
+    def _hold(self, data: LocalData, *, measured: bool = True) -> Self:
+        super()._hold(data, measured=measured)
+        self.rounding_units += SCALING_UNITS
         return self
 
-    def measure(self) -> None:
-        self.data.measure()
-        self.column_stats = self.data.column_stats.scaled(self.shift, self.scale)
+    def _stats(self) -> ColumnStats:
+        return self.data.column_stats.scaled(self.shift, self.scale)
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return self.data.shape(outputs)
-
-    def with_targets(self, convert: Callable[[Array], Array], reweight: Callable[[Array], Array] | None = None) -> Self:
-        view = self.alike()._hold(self.data.with_targets(convert, reweight))
-        if reweight is not None:
-            view.total_weight = view.data.total_weight
-            view.column_stats = view.data.column_stats.scaled(self.shift, self.scale)
-        return view
-
-    def take(self, rows: Array, weight: Array | None) -> Self:
-        return self.alike()._hold(self.data.take(rows, weight))
 
     def sample(self, m: int, rng: np.random.Generator) -> Array:
         return self.data.sample(m, rng)
