@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from projfree.losses import (
+    LOSSES,
     BiWeight,
     Gamma,
     Huber,
@@ -132,6 +133,13 @@ def test_the_quantile_loss_lies_between_its_smoothed_form_and_that_plus_the_exce
     assert np.all(smooth <= exact * (1 + 1e-14))
     assert np.all(exact <= smooth + loss.smoothing_error * (1 + 1e-12) + 1e-13)
     assert np.max(exact - smooth) == pytest.approx(loss.smoothing_error, rel=1e-3)
+
+
+@pytest.mark.parametrize("cls", LOSSES)
+def test_values_are_never_negative(cls):
+    """Certificates compare values with zero, also those of the loss that a smoothed one stands for."""
+    loss = cls()
+    assert loss.lower_bound == loss.exact.lower_bound == 0.0
 
 
 @pytest.mark.parametrize("loss", [Poisson(), Gamma()], ids=repr)

@@ -103,6 +103,7 @@ class Pinball(Quantile):
     delta: float = field(default=0.0, init=False, repr=False)
 
     smoothness = math.inf
+    lower_bound = 0.0
     rounding = 2
 
     def __post_init__(self) -> None:
