@@ -34,8 +34,11 @@ Move = tuple[Point, float, float]
 
 
 def is_rounding(change: float, value: float) -> bool:
-    """Whether a change of a value is no larger than the rounding errors of the two values that it is between."""
-    return change <= 2.0 * ROUNDING * abs(value)
+    """Whether a change of a value is no larger than the rounding errors of the two values that it is between.
+
+    These are 64 units of rounding: the rounding of predictions, of losses and of sums of them adds up to some tens.
+    """
+    return change <= 16.0 * ROUNDING * abs(value)
 
 
 class StepRule(ABC):

@@ -23,6 +23,8 @@ from projfree import (
     as_data,
     minimize,
 )
+from projfree.algebra import UNIT
+from projfree.steps import is_rounding
 
 BALL = LpBall(2, 1.0)
 
@@ -101,6 +103,11 @@ def test_backtracking_does_not_follow_rounding():
         f, LpBall(np.inf, 0.2), AcceleratedProjectedGradient(BacktrackingGradient()), tol=1e-12, max_iter=600
     )
     assert result.n_passes <= 3.0 * result.n_iter
+
+
+def test_changes_of_some_tens_of_roundings_tell_nothing():
+    assert is_rounding(50.0 * UNIT * 3.0, -3.0)
+    assert not is_rounding(65.0 * UNIT * 3.0, 3.0)
 
 
 @pytest.mark.parametrize("rule", [InverseSmoothness(), InverseSqrt(), BacktrackingGradient()], ids=repr)
