@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from projfree import Objective, Squared, as_data
 from projfree.algebra import Point
@@ -193,3 +194,18 @@ def test_the_mean_row(weighted):
     np.testing.assert_array_equal(
         data.representative(np.arange(5)).column_stats.mean, data.column_stats.mean
     )  # of all rows
+
+
+@pytest.mark.parametrize("shape", [(2000, 10, 80), (200, 500, 80), (2000, 120, 10), (20_000, 1, 1)])
+def test_threads_of_blas_do_not_show(shape):
+    """Neither in passes over small tables nor in the mean target."""
+    n, d, k = shape
+    rng = np.random.default_rng(0)
+    X, Y, W, s = (rng.standard_normal(size) for size in ((n, d), (n, k), (d, k), n))
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, "blas"):
+            data = as_data(X, Y, np.abs(s) + 0.1)
+            found.append((data.apply(W), data.adjoint(Y), data.mean_target()))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -26,7 +26,7 @@ from projfree.data.rows import (
     run_blocks,
     tile_rows,
 )
-from projfree.runtime import default_threads
+from projfree.runtime import default_threads, single_blas
 
 if TYPE_CHECKING:
     from projfree.data.sources import Ranges, Source
@@ -132,8 +132,9 @@ class DenseData(DenseTable):
         if self.n > min(self.cut.rows, tile_rows(self.d)) or self.nbytes >= THREADED_BYTES:
             return super().run(work)
         X = self.X.astype(np.float64, copy=False)  # a single tile: there are no sums to add
-        residual, sums = work(slice(0, self.n), *[X @ w for w in work.vectors])
-        return sums, None if residual is None else X.T @ residual
+        with single_blas():
+            residual, sums = work(slice(0, self.n), *[X @ w for w in work.vectors])
+            return sums, None if residual is None else X.T @ residual
 
     def columns(self, features: Array | slice) -> Array:
         return self.X[:, features].astype(np.float64, copy=False)

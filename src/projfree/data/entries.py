@@ -128,7 +128,7 @@ class ObservedEntries(LocalData):
         total, count = 0.0, 0.0
         for part in self._parts():
             losses = value(np.full(part.stop - part.start, u), self.y[part])
-            total += float(losses.sum() if self.weight is None else self.weight[part] @ losses)
+            total += float(losses.sum() if self.weight is None else (self.weight[part] * losses).sum())
             count += float(len(losses) if self.weight is None else self.weight[part].sum())
         return total / count
 

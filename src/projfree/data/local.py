@@ -136,7 +136,9 @@ class LocalData(Data):
         mean = np.zeros(y.shape[1:])
         for _ in range(2):  # the second turn takes off the rounding of the first
             rest = y - mean
-            mean = mean + (np.add.reduce(rest, axis=0) / len(y) if s is None else s @ rest)
+            if s is not None:
+                rest = (rest.T * s).T  # not a product by BLAS, whose threads would add in another order
+            mean = mean + np.add.reduce(rest, axis=0) / (len(y) if s is None else 1.0)
         return np.asarray(mean)
 
     def quantile(self, q: float) -> Array:

@@ -253,5 +253,5 @@ def run_blocks(
         starts = range(first, last, take)
         over_blocks(lambda i: ranges(starts[i], min(starts[i] + take, last)), len(starts), threads)
     elif block is not None:
-        with single_blas(nbytes >= THREADED_BYTES):
+        with single_blas():  # also for small tables: its threads would add in another order
             over_blocks(lambda i: block(first + i), last - first, threads)
