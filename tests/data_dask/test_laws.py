@@ -22,6 +22,7 @@ from projfree import (
     as_data,
     minimize,
 )
+from projfree.data.base import Fold
 from projfree.data.rows import AsResidual, FormImages
 from projfree.testing import backends
 
@@ -165,6 +166,18 @@ def test_rows_at_odd_places_in_memory_give_the_same_bits(here, table):
     for w in rng.standard_normal((5, 5)):
         one, other = (f.evaluate(f.point(w)) for f in fs)
         np.testing.assert_array_equal(one.slope.gradient, other.slope.gradient)
+
+
+def test_statistics_of_scaled_columns_are_found_once(here, table):
+    """A solver asks for them at each evaluation; other rows, weights and scales have their own."""
+    X, y, _ = table
+    data = as_data(da.from_array(X, chunks=(60, 5)), y)
+    units, scaled = data.rounding_units, data.standardized(np.ones(5), np.full(5, 2.0))
+    assert scaled.column_stats is scaled.column_stats
+    np.testing.assert_allclose(scaled.column_stats.mean, (data.column_stats.mean - 1.0) / 2.0, atol=1e-14)
+    assert scaled.rounding_units > units == data.rounding_units
+    part = scaled.subset(Fold(0, 3, 0, inside=True))
+    assert np.abs(part.column_stats.mean - scaled.column_stats.mean).max() > 1e-6
 
 
 def test_the_summation_count_is_that_of_the_partitioning(here, table):

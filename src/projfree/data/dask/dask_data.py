@@ -89,13 +89,19 @@ class DaskData(Data):
                 "rescale them, and drop rows that do not count."
             )
         self.view, self.total_weight = replace(self.view, total=total), total
-        self.__dict__.pop("_stats", None)
+        self._forget("_stats", "column_stats")
         return self
 
     def _viewed(self, **changes: Any) -> DaskData:
         data = copy(self)
         data.view = replace(self.view, **changes)
+        data._forget("column_stats", "rounding_units")
         return data
+
+    def _forget(self, *names: str) -> None:
+        """Find these properties anew when they are next asked for."""
+        for name in names:
+            self.__dict__.pop(name, None)
 
     def _run(self, function: Callable[[Any], Any], combine: Combine = add_results) -> Any:
         return self.rounds.run("measure", partial(on_view, self.view, function), combine)
@@ -107,7 +113,7 @@ class DaskData(Data):
         )
         return found
 
-    @property
+    @cached_property
     def column_stats(self) -> ColumnStats:  # type: ignore[override]  # found when it is first asked for
         return self._stats if self.view.scaling is None else self._stats.scaled(*self.view.scaling)
 
@@ -148,8 +154,8 @@ class DaskData(Data):
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return (self.d, *outputs)
 
-    @property
-    def rounding_units(self) -> float:  # type: ignore[override]  # read-only here
+    @cached_property
+    def rounding_units(self) -> float:  # type: ignore[override]  # found when it is first asked for
         # A partition as it is summed by itself, then the tree over partitions; weights are divided by their sum, and
         # scaled features take the product with the shift, the difference and the quotient.
         tree = math.ceil(math.log2(self.facts[-1].number + 2))
