@@ -204,6 +204,7 @@ class Remembering(UserSet):
 @pytest.mark.parametrize("wrap", [lambda C: C, lambda C: WithFree(C, (0, 3), 5.0)], ids=["plain", "wrapped"])
 def test_each_call_is_given_what_the_last_one_left(solver, wrap):
     inside = Remembering(ROUND, Counter())
-    first = minimize(problem(Logistic()), wrap(inside), solver, tol=0.0, max_iter=5)
+    runs = []
+    minimize(problem(Logistic()), wrap(inside), solver, tol=0.0, max_iter=5, callbacks=[runs.append])
     assert inside.given == [None, 1, 2, 3, 4]
-    assert first.state.oracle_result.warm == 5
+    assert runs[0].state.oracle_result.warm == 5

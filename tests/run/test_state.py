@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import fields
 from itertools import islice
 
 import numpy as np
@@ -9,17 +11,21 @@ import pytest
 from solvers.catalogue import SAMPLED, SOLVERS, X, Y, counted, fits, problem, solver
 
 from projfree import (
+    ConstrainedNewton,
     FrankWolfe,
     GroupBall,
+    HessianFreeNewton,
     LpBall,
     Objective,
     PrimalAveraging,
     QuadraticForm,
     Simplex,
     Squared,
+    WorkingSet,
     as_data,
     iterate,
     minimize,
+    path,
 )
 
 BALL = LpBall(1.5, 1.0)
@@ -37,6 +43,29 @@ def test_a_run_goes_on_from_the_state_of_a_result(name):
     np.testing.assert_allclose(rest.state.x.w, whole.state.x.w, atol=1e-10)
     np.testing.assert_allclose(rest.trace["gamma"], whole.trace["gamma"][3:], rtol=1e-6)
     assert rest.bound <= rest.value
+
+
+def test_the_state_of_a_result_keeps_what_a_checkpoint_keeps():
+    """The columns of the features in use are a copy of the data, and a pickle of the result would hold them."""
+    x = np.random.default_rng(0).standard_normal((3_000, 6))
+    f, live = Objective(Squared(), as_data(x, x[:, 0] - x[:, 1])), []
+    result = minimize(f, LpBall(1, 2.0), WorkingSet(), callbacks=[lambda run: live.append(run.state)])
+    dropped = {each.name for each in fields(result.state) if each.metadata.get("transient")} - {"problem", "solver"}
+    assert {"evaluation", "columns"} <= {name for name in dropped if getattr(live[-1], name) is not None}
+    assert {name for name in dropped if getattr(result.state, name)} == set()
+    assert len(pickle.dumps(result)) < x[:, 0].nbytes
+    assert minimize(f, LpBall(1, 2.0), state=result.state).status.converged
+
+
+@pytest.mark.parametrize("chosen", [WorkingSet(), ConstrainedNewton(), HessianFreeNewton()], ids=repr)
+def test_a_path_takes_over_what_is_known_and_counts_its_reads(chosen):
+    f, ball = problem("squares"), LpBall(1.0 if isinstance(chosen, WorkingSet) else 1.5, 1.0)
+    before = f.passes
+    first, second = path(f, ball, [0.2, 0.5], solver=chosen, tol=1e-8, max_iter=1).results
+    if not isinstance(chosen, HessianFreeNewton):  # which begins elsewhere, and forms products with its Hessian
+        assert second.n_passes == 1.0, "the tangent and the Hessian are known"
+    assert chosen.carry(f, ball, first.state).t == 0
+    assert f.passes == before, "the runs count all reads"
 
 
 @pytest.mark.parametrize("name", ["PA", "FW, open loop", "PG", "FISTA", "PA, corrective", "PA, growing"])

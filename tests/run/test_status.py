@@ -24,6 +24,7 @@ from projfree import (
     minimize,
 )
 from projfree.data.base import RowsLostError
+from projfree.deadline import Expired
 
 BALL = LpBall(1.5, 1.0)
 
@@ -206,6 +207,24 @@ def test_time_limit_and_iterations():
     assert 1 <= result.n_iter < 1000
     assert max_iter().n_iter == 3
     assert callback().n_iter == 4
+
+
+@pytest.mark.parametrize(
+    ("stop", "status"), [(Expired, Status.TIME_LIMIT), (KeyboardInterrupt, Status.INTERRUPTED)], ids=["time", "Ctrl-C"]
+)
+def test_a_stop_while_the_start_is_certified(stop, status):
+    calls = []
+
+    def function(w):
+        calls.append(w)
+        if len(calls) == 1:
+            raise stop
+        return float(w @ w), 2.0 * w
+
+    result = minimize(BlackBox(function, 3, convex=True), BALL, FrankWolfe(), start=np.full(3, 0.2), check_start=True)
+    assert result.status is status
+    assert result.n_iter == 0
+    assert result.bound <= 0.0 <= result.value
 
 
 def test_a_time_limit_before_the_first_iteration_still_answers():

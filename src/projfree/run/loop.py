@@ -159,12 +159,9 @@ def minimize(
     run = Run(objective, ball, solver, first, tol=tol, max_iter=max_iter, record=record, plan=chosen)
     if earlier is not None and not isinstance(earlier, State):
         earlier.restore(run)
-    ended = None
     with closing(callbacks), single_blas(_is_small(objective, ball)):
         with deadline(time_limit):
-            if check_start:
-                ended = _converged(run, recompute_certificate(run, look_back=False))
-            status, certificate = ended or run_steps(run, callbacks)
+            status, certificate = run_steps(run, callbacks, check_start)
         if certificate is None:
             status, certificate = _last_certificate(run, status)
     result = _result(run, status, certificate, compile_seconds() - compiled, resumable)
@@ -174,9 +171,13 @@ def minimize(
     return result
 
 
-def run_steps(run: Run, callbacks: Sequence[Callback]) -> tuple[Status, Certificate | None]:
+def run_steps(
+    run: Run, callbacks: Sequence[Callback], check_start: bool = False
+) -> tuple[Status, Certificate | None]:
     """Make steps until one of the conditions for stopping holds; with the certificate if that has just been made."""
     try:
+        if check_start and (ended := _converged(run, recompute_certificate(run, look_back=False))) is not None:
+            return ended
         while True:
             ended = check_stopping(run) if run.certifies else None
             if ended is not None:
@@ -263,14 +264,18 @@ def _last_certificate(run: Run, status: Status) -> tuple[Status, Certificate]:
 
 
 def _result(run: Run, status: Status, certificate: Certificate, compiled: float, resumable: bool) -> Result:
-    """The result of a run; no other run can continue from its state unless it is ``resumable``."""
+    """The result of a run; no other run can continue from its state unless it is ``resumable``.
+
+    Like a checkpoint, the state drops the transient fields, which may hold columns of the data.
+    """
     short = status in (Status.MAX_ITER, Status.PRECISION) and run.iteration > 0
     if short and not run.f.reported.structure.predictions and not run.value < run.first_value:
         status = Status.STALLED
     x, state = run.best, State(run.iteration, Point(run.best.w))
     if resumable:
         problem = fingerprint(run.f, run.ball, run.solver)
-        state = replace(run.state, solver=run.solver, problem=problem)
+        kept = {e.name: getattr(run.state, e.name) for e in fields(run.state) if not e.metadata.get("transient")}
+        state = type(run.state)(**kept, solver=run.solver, problem=problem)
     return Result(
         w=x.w.copy(),
         intercept=None if x.intercept is None else x.intercept.copy(),

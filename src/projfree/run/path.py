@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -11,10 +12,12 @@ import numpy as np
 from projfree.checks import Array, all_finite, real_array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.quadratic import QuadraticForm
+from projfree.run.callbacks import as_callbacks
 from projfree.run.loop import fingerprint, minimize
 from projfree.run.result import Interrupted, Result, Status, raise_if_interrupted
 from projfree.sets.base import ConstraintSet, NormBall, resized
 from projfree.solvers import Direct, plan
+from projfree.solvers.base import State
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +111,13 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
     if form is not None and solver in ("auto", None) and "state" not in settings:
         solver = plan(form, largest, radii=len(wanted)).solver
     results: dict[int, Result] = {}
-    before: Result | None = None
+    before: tuple[Result, State] | None = None
     for k in np.argsort(wanted, kind="stable").tolist():
         inside = resized(ball, float(wanted[k]))
         try:
-            before = _next_result(f if form is None else form, inside, before, solver, settings)
-            results[k] = before if form is None else _on_rows(f, form, before, settings)
+            result, state = _next_result(f if form is None else form, inside, before, solver, settings)
+            results[k] = result if form is None else _on_rows(f, form, result, settings)
+            before = result, state
         except Interrupted as stop:
             results[k] = stop.found if form is None else _on_rows(f, form, stop.found, settings)
             done = sorted(results)
@@ -130,19 +134,28 @@ def solves_as_form(f: SmoothFunction, ball: ConstraintSet, solver: Any, radii: i
 
 
 def _next_result(
-    f: SmoothFunction, ball: ConstraintSet, before: Result | None, solver: Any, settings: dict[str, Any]
-) -> Result:
-    """The result for the next radius, which begins where the last one ended."""
-    if before is None:
-        return raise_if_interrupted(minimize(f, ball, solver, **settings))
-    w, solver, begin = before.state.x.w, before.solver, {"state": None, "start": None}
-    if isinstance(ball, NormBall) or ball.contains(w):
-        state = solver.carry(f, ball, before.state)
-        begin["state"] = replace(state, problem=fingerprint(f, ball, solver), solver=solver)
-    else:  # simplices of other radii do not meet
-        larger = w * (cast("Any", ball).radius / cast("Any", before.certificate.ball).radius)
-        begin["start"] = larger if ball.contains(larger) else None
-    return replace(raise_if_interrupted(minimize(f, ball, solver, **{**settings, **begin})), plan=before.plan)
+    f: SmoothFunction, ball: ConstraintSet, before: tuple[Result, State] | None, solver: Any, settings: dict[str, Any]
+) -> tuple[Result, State]:
+    """The result for the next radius, which begins where the last one ended, and the last state of its run.
+
+    The state of a result drops the tangent and the columns at the iterate, which hold for the next radius too.
+    """
+    live: deque[State] = deque(maxlen=1)
+    callbacks = (*as_callbacks(settings.get("callbacks", ())), lambda run: live.append(run.state))
+    settings = {**settings, "callbacks": callbacks}
+    if before is not None:
+        earlier, state = before
+        w, solver = state.x.w, earlier.solver
+        settings |= {"state": None, "start": None}
+        if isinstance(ball, NormBall) or ball.contains(w):
+            state = solver.carry(f, ball, state)
+            settings["state"] = replace(state, problem=fingerprint(f, ball, solver), solver=solver)
+        else:  # simplices of other radii do not meet
+            larger = w * (cast("Any", ball).radius / cast("Any", earlier.certificate.ball).radius)
+            settings["start"] = larger if ball.contains(larger) else None
+    result = raise_if_interrupted(minimize(f, ball, solver, **settings))
+    result = result if before is None else replace(result, plan=before[0].plan)
+    return result, live[0] if live else result.state
 
 
 def _on_rows(f: SmoothFunction, form: QuadraticForm, result: Result, settings: dict[str, Any]) -> Result:

@@ -92,11 +92,12 @@ class HessianFreeNewton(Solver):
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, HessianFreeState)
-        x, lp, here = state.x, _smooth_ball(ball, f.shape), evaluation_at_iterate(f, state)
-        g, norm = here.slope.gradient, lp.norm(x.w)
-        if norm > 0.0 and -inner(g, x.w) >= 0.5 * lp.resized(norm).support(-g):
-            # About the solution of a smaller ball: that of a larger one lies further out in about the same direction.
-            x = f.point(x.w * (lp.radius / norm), x.intercept)
+        x, lp, here = state.x, _smooth_ball(ball, f.shape), state.evaluation
+        if here is not None and here.point.w is x.w:  # a new evaluation would be a read
+            g, norm = here.slope.gradient, lp.norm(x.w)
+            if norm > 0.0 and -inner(g, x.w) >= 0.5 * lp.resized(norm).support(-g):
+                # About the solution of a smaller ball: that of a larger one lies further out in much the same direction.
+                x = f.point(x.w * (lp.radius / norm), x.intercept)
         return replace(state, t=0, x=x, bound=None, done=False)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
