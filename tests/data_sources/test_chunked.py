@@ -18,6 +18,7 @@ from projfree import (
     AcceleratedProjectedGradient,
     BiWeight,
     ConstrainedClassifier,
+    ConstrainedRegressorCV,
     CorrectivePrimalAveraging,
     FrankWolfe,
     Growing,
@@ -324,3 +325,14 @@ def test_weights_of_classes_and_folds_need_no_memory(tmp_path, held):
     assert sum(part.total_weight for part in parts) == pytest.approx(data.total_weight)
     for part in parts:
         assert np.sum(part.weights(slice(None))) == pytest.approx(1.0)
+
+
+def test_a_file_is_cross_validated_as_rows_in_memory(tmp_path, held):
+    """Folds are dealt by other rules; the radius and the final fit are the same where scores differ clearly."""
+    X = held[0]
+    y = X @ np.arange(1.0, X.shape[1] + 1.0)
+    file, memory = (
+        ConstrainedRegressorCV(radii=[0.1, 1e3], cv=3).fit(as_data(given, y)) for given in (file_of(tmp_path, X), X)
+    )
+    assert file.radius_ == memory.radius_ == 1e3
+    np.testing.assert_allclose(file.coef_, memory.coef_, rtol=1e-6, atol=1e-8)

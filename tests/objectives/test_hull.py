@@ -168,27 +168,6 @@ def test_unknown_images_cost_one_read_together_and_looks_cost_none(name, k):
     assert f.passes - before == 1
 
 
-def test_nothing_is_read_before_it_is_asked_for():
-    f, points, _ = setting("logistic", 3)
-    before = f.passes
-    f.hull(points, np.ones(3)).gap  # noqa: B018 - the look is what is tested
-    assert f.passes == before
-
-
-@pytest.mark.parametrize("name", ["squares", "logistic, intercept", "quadratic form", "softmax"])
-@sizes
-def test_what_a_hull_needs_is_kept_however_many_images_there_were(name, k):
-    """A workspace keeps a few images and drops the one used least recently, but none that it was just asked for."""
-    f, points, hull = setting(name, k)
-    expected = hull.at(np.full(k - 1, 0.3)).value
-    for drop in range(8):
-        crowded = f.open()
-        crowded.value(points[0])  # the oldest image
-        for row in np.random.default_rng(drop).standard_normal((drop, *f.shape)):
-            crowded.value(f.point(row))
-        assert crowded.hull(points).at(np.full(k - 1, 0.3)).value == pytest.approx(expected, rel=1e-12)
-
-
 @pytest.mark.parametrize("name", ["squares", "logistic", "logistic, intercept", "quadratic form"])
 def test_a_tilt_is_added(name):
     f, points, plain = setting(name, 3)
