@@ -24,7 +24,7 @@ from projfree.objectives.hull import Hull
 
 #: Relative rounding error of a value, which is a mean of many terms.
 ROUNDING = 4.0 * UNIT
-#: Trials of a search at most: a curvature grows by 2^60, or a step falls by 4^60, over all that floats can tell.
+#: Trials of a search at most: a curvature grows, or a step falls, by 2^60, more than the digits of a float.
 TRIALS = 60
 #: The least curvature: a step with it is still a finite number.
 TINY = float(np.finfo(float).tiny)

@@ -5,7 +5,7 @@ sums, then its part of the gradient. The kernels are compiled once for all losse
 they call once for each tile and point. Sums within a block may be taken in any order, which the rounding allowance
 covers; the order depends on the machine code alone, and each block has its own row of ``sums`` and ``gradients``.
 
-Importing this module imports numba, which costs more than small problems take to solve: `data.blocks.compiled` says
+Importing this module imports numba, which costs more than small problems take to solve: `data.rows.compiled` says
 which passes come here. `Pass.__call__` computes the same in NumPy, up to rounding: it is the specification.
 """
 

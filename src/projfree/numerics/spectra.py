@@ -202,7 +202,7 @@ def _extended(basis: Array, columns: int) -> Array:
 
 
 def is_sharp(shape: tuple[int, ...], sharp: bool) -> bool:
-    """Whether the bound of a dual norm comes from a whole spectrum, or for p = 1 from its largest value."""
+    """Whether a bound on the dual norm comes from all singular values, or for p = 1 from the largest one."""
     m, n = shape
     return m * n <= DENSE_ENTRIES or min(m, n) <= (BOUND_SIDE if sharp else EVERY_SIDE)
 

@@ -235,7 +235,6 @@ class Products:
         return found
 
 
-#: Of rows that are what they stand for.
 def gram_form(gram: Gram, fit_intercept: bool = False, table_errors: TableErrors = EXACT) -> QuadraticForm:
     r"""The mean squared error of the rows in ``gram``, with the intercept minimised out if asked.
 

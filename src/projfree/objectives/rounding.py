@@ -76,8 +76,8 @@ class Rounding:
     def of_tangent(self, sums: Sums, b: Array | None = None) -> tuple[float, float]:
         """Bounds on the error of the constant of a tangent, and on the Euclidean norm of that of its gradient.
 
-        By Cauchy-Schwarz ``data.mean_square`` and ``sums.square`` bound the terms of the gradient; where squares
-        underflow, ``data.row_norm`` and ``sums.slope_size`` do. A derivative that belongs to a moved prediction is the
+        By Cauchy-Schwarz ``column_stats.mean_square`` and ``sums.square`` bound the terms of the gradient; where squares
+        underflow, ``column_stats.row_norm`` and ``sums.slope_size`` do. A derivative that belongs to a moved prediction is the
         slope of a tangent too, whose constant differs by less than the floor's share. With an intercept b the tangent
         is charged with the derivative there times the range of the best intercepts of feasible points.
         """

@@ -251,7 +251,7 @@ def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
 def recomputed(f: SmoothFunction, x: Point) -> Evaluation | None:
     """The evaluation that ``f`` remembers of a point, if it is as good as one in a fresh workspace; else None."""
     found = f.evaluate(x, read=False)
-    # Whoever made the point of an array of their own may have written to it since.
+    # The caller may have changed the array of a point since it was evaluated, unless it is read-only.
     return found if found.fresh and found.rest is None and is_frozen(x.w) else None
 
 

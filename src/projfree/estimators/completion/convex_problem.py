@@ -163,7 +163,7 @@ class ConvexProblem:
         callbacks: Sequence[Callback] = (),
         max_iter: int,
     ) -> Swept:
-        """The run from a state, from a checkpoint, or from random factors, certified by nobody."""
+        """The run from a state, from a checkpoint, or from random factors, without a certificate."""
         if state is not None:
             first = solver.carry(self.f, ball, state)
         else:
