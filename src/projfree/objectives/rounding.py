@@ -76,10 +76,11 @@ class Rounding:
     def of_tangent(self, sums: Sums, b: Array | None = None) -> tuple[float, float]:
         """Bounds on the error of the constant of a tangent, and on the Euclidean norm of that of its gradient.
 
-        By Cauchy-Schwarz ``column_stats.mean_square`` and ``sums.square`` bound the terms of the gradient; where squares
-        underflow, ``column_stats.row_norm`` and ``sums.slope_size`` do. A derivative that belongs to a moved prediction is the
-        slope of a tangent too, whose constant differs by less than the floor's share. With an intercept b the tangent
-        is charged with the derivative there times the range of the best intercepts of feasible points.
+        By Cauchy-Schwarz ``data.mean_square`` and ``sums.square`` bound the terms of the gradient; where squares
+        underflow, ``data.row_norm`` and ``sums.slope_size`` do, ``data`` being the statistics of its columns. A
+        derivative that belongs to a moved prediction is the slope of a tangent too, whose constant differs by less than
+        the floor's share. With an intercept b the tangent is charged with the derivative there times the range of the
+        best intercepts of feasible points.
         """
         units, data = self.units, self.data.column_stats
         constant = UNIT * (units * (sums.size + sums.along_size + self.floor) + FEW * sums.shifted) + UNDERFLOW

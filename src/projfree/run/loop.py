@@ -171,9 +171,7 @@ def minimize(
     return result
 
 
-def run_steps(
-    run: Run, callbacks: Sequence[Callback], check_start: bool = False
-) -> tuple[Status, Certificate | None]:
+def run_steps(run: Run, callbacks: Sequence[Callback], check_start: bool = False) -> tuple[Status, Certificate | None]:
     """Make steps until one of the conditions for stopping holds; with the certificate if that has just been made."""
     try:
         if check_start and (ended := _converged(run, recompute_certificate(run, look_back=False))) is not None:

@@ -96,7 +96,7 @@ class HessianFreeNewton(Solver):
         if here is not None and here.point.w is x.w:  # a new evaluation would be a read
             g, norm = here.slope.gradient, lp.norm(x.w)
             if norm > 0.0 and -inner(g, x.w) >= 0.5 * lp.resized(norm).support(-g):
-                # About the solution of a smaller ball: that of a larger one lies further out in much the same direction.
+                # About the solution of a smaller ball: that of a larger one is further out in about the same direction.
                 x = f.point(x.w * (lp.radius / norm), x.intercept)
         return replace(state, t=0, x=x, bound=None, done=False)
 
