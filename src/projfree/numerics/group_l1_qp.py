@@ -144,12 +144,13 @@ def _product(A: Any, v: Array) -> Array:
 
 @dataclass(frozen=True)
 class QPSolution:
-    """A minimiser, its multiplier, and how far it can be from the minimum: ``gap``."""
+    """A minimiser, its multiplier, how far it can be from the minimum: ``gap``, and whether that is rounding alone."""
 
     w: Array
     level: float
     gap: float
     rounds: int = 1
+    exact: bool = True
 
 
 def minimize_group_l1(
@@ -184,8 +185,8 @@ def minimize_group_l1(
         return _on_simplex(columns, b, ball, start)
     search = _Search(columns, b, ball, start, free, bound)
     found = search.solve(level, goal)
-    exact = found.gap <= 4.0 * search.floor()
-    if goal > 0.0 or exact or ball.groups is not None or free or b.size > MOST_FORMED or math.isinf(ball.radius):
+    found = replace(found, exact=found.gap <= 4.0 * search.floor())
+    if goal > 0.0 or found.exact or ball.groups is not None or free or b.size > MOST_FORMED or math.isinf(ball.radius):
         return found
     # The face is degenerate, as in models of nearly flat losses: slower steps among vertices end on it exactly.
     return min(found, _on_simplex(columns, b, ball, found.w), key=lambda one: one.gap)
@@ -349,7 +350,7 @@ class _Search:
                 sides[norm > r] = self.v.copy(), self.g, norm
                 if norm < r and (found := self._interior(max(goal, floor))) is not None:
                     return found
-                level = search.next(level, norm, self._value() - low)
+                level = search.next(level, norm, max(self._value() - low, floor))
         return replace(best, w=best.w.reshape(self.shape), rounds=turn + 1)
 
     def _interior(self, goal: float) -> QPSolution | None:
@@ -442,7 +443,7 @@ class _Multiplier:
 
         The minimum is convex in the radius, which bounds its slope there, the multiplier.
         """
-        if norm > 0.0 and self.last[1] > 0.0 and norm != self.last[1] and level > 0.0:
+        if norm != self.last[1] and min(norm, *self.last, level) > 0.0:
             exponent = -math.log(level / self.last[0]) / math.log(norm / self.last[1])
             self.exponent = max(exponent, LEAST_EXPONENT) if exponent > 0.0 else EXPONENT
         self.last = level, norm

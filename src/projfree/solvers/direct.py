@@ -9,6 +9,7 @@ import numpy as np
 
 from projfree.algebra import Point
 from projfree.checks import Array
+from projfree.deadline import expired
 from projfree.numerics.fista import project_descent
 from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
 from projfree.numerics.lp_quadratic import minimise_quadratic
@@ -107,7 +108,10 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
         by = np.ravel(d) if every or d.ndim == 1 else d[:, 0]
         return np.asarray(minimise_model(H / by / by[:, None], b / d, lp, start * d) / d)
     if structure.group_l1 is not None and len(H) == len(b):
-        return _minimise_group_l1(H, b, structure, start)
+        start, exact = _minimise_group_l1(H, b, structure, start)
+        if exact or structure.group_l1.groups is None or expired():
+            return start
+        # A singular H on curved faces: projected gradients take longer, but need no regular face.
     lp = structure.plain_lp
     if lp is not None:
         shape = (b.size,) if every else b.shape
@@ -120,8 +124,11 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
     return project_descent(H, b, ball.project, start, largest)
 
 
-def _minimise_group_l1(H: Array, b: Array, structure: Structure, start: Array) -> Array:
-    """The minimiser over an l_1 or group-l_1 ball, whose groups need not be neighbours, beside the free features."""
+def _minimise_group_l1(H: Array, b: Array, structure: Structure, start: Array) -> tuple[Array, bool]:
+    """The minimiser over an l_1 or group-l_1 ball beside the free features, and whether it is exact.
+
+    Groups need not be neighbours.
+    """
     flat, free = structure.group_l1, structure.free
     assert flat is not None
     m = len(b) - len(free)
@@ -131,4 +138,5 @@ def _minimise_group_l1(H: Array, b: Array, structure: Structure, start: Array) -
     H, b, start = H[np.ix_(order, order)], b[order], start[order]
     level = own.level((H @ start - b)[:m])
     columns = Columns.of_matrix(H, b.size // len(b))
-    return minimize_group_l1(columns, b, own, start, level, free=len(free), bound=structure.free_bound).w[back]
+    found = minimize_group_l1(columns, b, own, start, level, free=len(free), bound=structure.free_bound)
+    return found.w[back], found.exact
