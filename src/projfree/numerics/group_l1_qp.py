@@ -350,7 +350,7 @@ class _Search:
                 sides[norm > r] = self.v.copy(), self.g, norm
                 if norm < r and (found := self._interior(max(goal, floor))) is not None:
                     return found
-                level = search.next(level, norm, max(self._value() - low, floor))
+                level = search.next(level, norm, self._value() - low)
         return replace(best, w=best.w.reshape(self.shape), rounds=turn + 1)
 
     def _interior(self, goal: float) -> QPSolution | None:
@@ -448,7 +448,7 @@ class _Multiplier:
             self.exponent = max(exponent, LEAST_EXPONENT) if exponent > 0.0 else EXPONENT
         self.last = level, norm
         if norm < self.radius:
-            self.above = min(self.above, excess / (self.radius - norm))
+            self.above = min(self.above, abs(excess) / (self.radius - norm))  # negative by rounding alone
         else:
             self.below = max(self.below, -excess / (norm - self.radius))
         share = self.exponent * math.log(norm / self.radius) if norm > 0.0 else -math.inf
