@@ -419,7 +419,8 @@ def _solve(B: Array, rhs: Array, damping: float) -> Array:
     from scipy.linalg import lapack
 
     scale = np.sqrt(np.maximum(np.diag(B), LEAST_DIAGONAL))
-    B = B / scale / scale[:, None]
+    with np.errstate(over="ignore", invalid="ignore"):  # groups of almost no size bend beyond floats: no step is found
+        B = B / scale / scale[:, None]
     while damping < 1.0:
         B[np.diag_indices(len(B))] = 1.0 + damping
         factor, info = lapack.dpotrf(B, lower=1)
