@@ -25,7 +25,6 @@ from projfree.numerics.lp_norm import lp_norm, power
 from projfree.numerics.projections import exponents, solve_two_powers
 from projfree.numerics.secular import Found, Unit
 
-_EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 _STEPS = 300  # 5-20 are usual
 _IDLE = 10  # steps without progress after which only rounding is left
 _FALL = 10.0  # by how much the penalty may fall in one step
@@ -47,7 +46,7 @@ class Place(NamedTuple):
 def on_curve(z: Array, h: Array, penalty: float, p: float) -> Place:
     r"""Solve :math:`h x + \lambda s = z` on the curve, entry by entry; ``h > 0``, ``1 < p < inf``."""
     alpha, beta = exponents(p)
-    log_z, log_h, log_l = np.log(np.maximum(np.abs(z), _TINY)), np.log(h), math.log(penalty)
+    log_z, log_h, log_l = np.log(np.maximum(np.abs(z), 1e-300)), np.log(h), math.log(penalty)
     t = np.minimum((log_z - log_h) / alpha, (log_z - log_l) / beta)
     t, share = solve_two_powers(t, log_z, log_h, log_l, alpha, beta)
     rate = alpha + (beta - alpha) * share
@@ -69,7 +68,7 @@ class MirrorNewton:
     def __init__(self, unit: Unit, inverse: Callable[[Array], Array] | None = None) -> None:
         self.unit, self.p, self.inverse = unit, unit.p, inverse
         diagonal = np.diag(unit.H)
-        h = np.maximum(diagonal, _UNMOVED * max(float(diagonal.max()), 1.0))
+        h = np.maximum(diagonal, max(1e-20 * float(diagonal.max()), 1e-30))
         self.h = np.repeat(h[:, None], unit.b.shape[1], axis=1)
 
     def solve(self, start: Array | None = None) -> Found:
@@ -94,7 +93,7 @@ class MirrorNewton:
             close = now.decrement <= off * off * weight and abs(shift) <= off
             if ahead > 0.0 and (close or now.decrement <= best.floor):
                 low, high = (penalty, high) if ahead > 1.0 else (low, penalty)
-                wanted = penalty + ahead * (ahead - 1.0) / max(-now.change(now.outer), _TINY)
+                wanted = penalty + ahead * (ahead - 1.0) / max(-now.change(now.outer), 1e-300)
                 if self.inverse is not None and wanted < penalty / _FALL:
                     landed = unit.check(place.x + self.inverse(unit.b - image), None, step)
                     best = landed if landed.gap < best.gap else best
@@ -114,7 +113,7 @@ class MirrorNewton:
             pull = unit.b - unit.H @ start
             gain, weight = float(np.vdot(pull, start)), power(lp_norm(start, self.p), self.p)
             penalty = min(1.0, gain / weight) if weight > 0.0 else float(gain > 0.0)
-            if penalty > _EPS:
+            if penalty > 1e-14:
                 return on_curve(self.h * start + pull, self.h, penalty, self.p), penalty
         return on_curve(unit.b, self.h, 1.0, self.p), 1.0
 
@@ -163,7 +162,7 @@ class MirrorStep:
             z = self.h * (at.x + t * self.inner) + self.penalty * at.s - t * self.turn
             trial = on_curve(z, self.h, self.penalty, self.unit.p)
             new = self._penalised(trial.x, self.unit.H @ trial.x)
-            if new <= now - 1e-4 * t * self.decrement + len(self.inner) * _EPS * abs(now):
+            if new <= now - 1e-4 * t * self.decrement + 1e-14 * abs(now):
                 break
             t *= 0.5
         return trial
@@ -186,9 +185,8 @@ def linearise(unit: Unit, place: Place, penalty: float, image: Array, diagonal: 
             M.flat[:: len(on) + 1] += c[on, j]
             y, inverse = solve_unit_diagonal(M, -scale[:, None] * np.column_stack([residual[on, j], s[on, j]]))
             inner[on, j], outer[on, j] = scale * y[:, 0], scale * y[:, 1]
-            if unit.p < 2.0:  # else all entries move, and the diagonal tells more
-                left = (1.0 / np.maximum(inverse, 1.0) - c[on, j]) / a[on, j]
-                h[on, j] = np.clip(left, _LEAST_CURVATURE * diagonal[on, j], diagonal[on, j])
+            left = (1.0 / np.maximum(inverse, 1.0) - c[on, j]) / a[on, j]
+            h[on, j] = np.clip(left, _LEAST_CURVATURE * diagonal[on, j], diagonal[on, j])
     turn = residual + unit.H @ inner
     decrement = -float(np.vdot(residual, inner))
     return MirrorStep(unit, place, penalty, image, inner, outer, turn, h, decrement, lp_norm(x, unit.p))
@@ -202,7 +200,7 @@ def solve_unit_diagonal(M: Array, sides: Array) -> tuple[Array, Array]:
     from scipy.linalg import lapack
 
     factor, x, info = lapack.dposv(M, sides, lower=1)
-    lift = _EPS * len(M)
+    lift = 1e-15 * len(M)
     while info != 0 and lift < 1.0:
         raised = M.copy()
         raised.flat[:: len(M) + 1] += lift
