@@ -189,7 +189,7 @@ def minimize_group_l1(
     if goal > 0.0 or found.exact or ball.groups is not None or free or b.size > MOST_FORMED or math.isinf(ball.radius):
         return found
     # The face is degenerate, as in models of nearly flat losses: slower steps among vertices end on it exactly.
-    return min(found, _on_simplex(columns, b, ball, found.w), key=lambda one: one.gap)
+    return min(found, _on_simplex(columns, b, ball, start), key=lambda one: one.gap)
 
 
 def _on_simplex(columns: Columns, b: Array, ball: FlatBall, start: Array) -> QPSolution:
