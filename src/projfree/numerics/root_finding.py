@@ -72,8 +72,10 @@ def _search(start: float, low: float, high: float) -> Generator[float, Look, flo
                 return x
             if reach > FARTHEST:
                 raise NoRootError
-            x = newton if halved and abs(newton - x) <= reach else x + sign * reach
-            reach *= 2.0
+            if halved and abs(newton - x) <= reach:
+                x = newton
+            else:
+                x, reach = x + sign * reach, 2.0 * reach
             continue
         refinements += 1
         if high - low <= 2.0 * sys.float_info.epsilon * max(abs(low), abs(high)):  # neighbouring numbers
