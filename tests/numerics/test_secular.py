@@ -40,6 +40,6 @@ def test_directions_without_curvature_or_slope():
 def test_the_minimiser(seed, d, digits, log_rho, outputs):
     H, b, radius = draw(np.random.default_rng(seed), d, 10.0**digits, 2.0, np.exp(log_rho), (outputs,))
     found = minimise_secular(Unit(H, b, 2.0, radius))
-    w = radius * found.x
+    w = radius * found.w
     assert np.linalg.norm(w) <= radius * (1.0 + 1e-14)
     assert gap(H, b, 2.0, radius, w) <= 50.0 * rounding(H, b, 2.0, radius, w)

@@ -30,9 +30,7 @@ def momentum(theta: float, *, restart: bool) -> tuple[float, float]:
     return new, (theta - 1.0) / new
 
 
-def project_descent(
-    H: Array, b: Array, project: Callable[[Array], Array], start: Array, largest: float, steps: int = MOST
-) -> Array:
+def project_descent(H: Array, b: Array, project: Callable[[Array], Array], start: Array) -> Array:
     r"""A minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over a set.
 
     FISTA, restarted where its momentum points uphill. Its answer is as good as so many steps make it, or those
@@ -46,18 +44,16 @@ def project_descent(
         Of the shape of w.
     project : callable
         The projection onto the set.
-    largest : float
-        At least the largest eigenvalue of H.
-    steps : int
-        At most so many, and never more than `MOST`.
     """
     x = y = project(start)
+    # The largest eigenvalue, rounded up.
+    largest = float(np.linalg.eigvalsh(H)[-1]) * (1.0 + len(H) * np.finfo(np.float64).eps) if len(H) else 0.0
     theta, calm, eta = 1.0, 0, 1.0 / largest if largest > 0.0 else math.inf
     if not math.isfinite(eta):  # a linear function, or one that vanishes
         scale = float(np.abs(b).max(initial=0.0))
         return x if scale == 0.0 else project(start + b / scale * (1e8 * (1.0 + np.abs(start).max())))
     shape = (b.size,) if len(H) == b.size else b.shape
-    for _ in range(min(steps, MOST)):
+    for _ in range(MOST):
         new = project(y + eta * (b - (H @ y.reshape(shape)).reshape(b.shape)))
         move = new - x
         theta, weight = momentum(theta, restart=bool(np.vdot(y - new, move) > 0.0))

@@ -1,4 +1,4 @@
-"""Symmetric positive semidefinite systems: least-norm solutions, Newton steps, and conjugate gradients."""
+"""Symmetric positive semidefinite systems: inverses, Newton steps, and conjugate gradients."""
 
 from __future__ import annotations
 
@@ -11,19 +11,28 @@ import numpy as np
 from projfree.checks import Array
 from projfree.deadline import expired
 
-_EPS = float(np.finfo(np.float64).eps)
+_EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 
 Product = Callable[[Array], Array]
 
 
-def pseudo_inverse(H: Array) -> tuple[Product, bool]:
-    r"""A function that applies :math:`H^+` to the columns of a matrix, and whether H is regular.
+def is_null(h: Array) -> Array:
+    """Which eigenvalues, in increasing order, are zero up to the rounding of the largest one."""
+    return h <= 16 * len(h) * _EPS * max(abs(float(h[0])), abs(float(h[-1])), _TINY)
 
-    Cholesky with unit diagonal where H can be inverted. Else :math:`H = L L^T` with pivots, as many columns as the
-    rank, and :math:`H^+ = L (L^T L)^{-2} L^T`. Cost: :math:`O(d^3/3)`, four times that where H is singular.
-    """
-    inverse = _regular(H)
-    return (_singular(H), False) if inverse is None else (inverse, True)
+
+def cholesky_inverse(H: Array) -> Product | None:
+    """The product of the inverse with the columns of a matrix; None where H is not safely positive definite."""
+    from scipy.linalg import lapack
+
+    diagonal = H.diagonal()
+    if not np.logical_and.reduce(diagonal > 0.0):
+        return None
+    scale = 1.0 / np.sqrt(diagonal)[:, None]
+    factor, info = lapack.dpotrf(H * scale * scale.T, lower=1)
+    if info != 0 or float(np.minimum.reduce(factor.diagonal())) ** 2 <= 16 * len(H) * _EPS:
+        return None
+    return lambda side: scale * lapack.dpotrs(factor, scale * side, lower=1)[0]
 
 
 def newton_step(H: Array, slope: Array, noise: float, level: bool = False) -> tuple[Array, bool]:
@@ -34,7 +43,7 @@ def newton_step(H: Array, slope: Array, noise: float, level: bool = False) -> tu
     """
     if level:
         slope = slope - slope.mean()  # changes nothing but the rounding
-    inverse = _regular(H)
+    inverse = cholesky_inverse(H)
     if inverse is not None:
         free, along = inverse(np.column_stack([-slope, np.ones(len(H))])).T
         return (free - free.sum() / along.sum() * along if level else free), True
@@ -42,45 +51,10 @@ def newton_step(H: Array, slope: Array, noise: float, level: bool = False) -> tu
         centre = np.eye(len(H)) - 1.0 / len(H)
         H, slope = centre @ H @ centre, centre @ slope
     h, V = np.linalg.eigh(H)
-    part = V.T @ slope
-    flat = h <= 16.0 * len(H) * _EPS * max(float(h[-1]), 1e-300)
-    if np.linalg.norm(part[flat]) > 4.0 * np.sqrt(len(H)) * noise:
-        step, whole = -(V[:, flat] @ part[flat]), False
-    else:
-        step, whole = -(V[:, ~flat] @ (part[~flat] / h[~flat])), True
+    part, flat = V.T @ slope, is_null(h)
+    whole = not np.linalg.norm(part[flat]) > 4 * np.sqrt(len(H)) * noise
+    step = -(V[:, ~flat] @ (part[~flat] / h[~flat])) if whole else -(V[:, flat] @ part[flat])
     return (step - step.mean() if level else step), whole
-
-
-def _regular(H: Array) -> Product | None:
-    """The inverse, by Cholesky with unit diagonal; None where H is not safely positive definite."""
-    from scipy.linalg import lapack
-
-    diagonal = H.diagonal()
-    if not np.logical_and.reduce(diagonal > 0.0):
-        return None
-    scale = 1.0 / np.sqrt(diagonal)[:, None]
-    factor, info = lapack.dpotrf(H * scale * scale.T, lower=1)
-    if info != 0 or float(np.minimum.reduce(factor.diagonal())) ** 2 <= 16.0 * len(H) * _EPS:
-        return None
-    return lambda side: scale * lapack.dpotrs(factor, scale * side, lower=1)[0]
-
-
-def _singular(H: Array) -> Product:
-    from scipy.linalg import lapack
-
-    tol = 8.0 * len(H) * _EPS * float(np.abs(np.diag(H)).max(initial=0.0))
-    factor, pivots, rank, _ = lapack.dpstrf(H, tol=tol, lower=1)
-    if rank == 0:
-        return np.zeros_like
-    L = np.zeros((len(H), rank))
-    L[pivots - 1] = np.tril(factor)[:, :rank]
-    inner, _ = lapack.dpotrf(L.T @ L, lower=1)
-
-    def apply(side: Array) -> Array:
-        once = lapack.dpotrs(inner, L.T @ side, lower=1)[0]
-        return np.asarray(L @ lapack.dpotrs(inner, once, lower=1)[0])
-
-    return apply
 
 
 class CGResult(NamedTuple):

@@ -9,8 +9,8 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.numerics.lp_norm import conjugate, lp_norm
-from projfree.numerics.lp_quadratic import FEW, minimise_quadratic
-from projfree.numerics.secular import secular_root
+from projfree.numerics.lp_quadratic import minimise_quadratic
+from projfree.numerics.secular import FEW, secular_root
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -59,14 +59,13 @@ def minimise_path(H: Array, b: Array, p: float, radii: Array, least: float = -ma
     """
     columns = b.reshape(len(b), -1)
     found = np.zeros((len(radii), *columns.shape))
-    eigen = np.linalg.eigh(H) if p == 2.0 else None
-    if eigen is not None:
-        found = _round(*eigen, columns, radii)
+    if p == 2.0:
+        found = _round(*np.linalg.eigh(H), columns, radii)
     multipliers, gaps, floors = _checked(H, columns, p, radii, found, least)
     last = None
     for k in np.flatnonzero(~(gaps <= FEW * floors)):
         near = found[k] if found[k].any() else last
-        again = minimise_quadratic(H, columns, p, float(radii[k]), near, eigen)
+        again = minimise_quadratic(H, columns, p, float(radii[k]), near)
         found[k] = last = again.w
         multipliers[k], gaps[k] = again.multiplier, again.gap
     return QuadraticPath(found.reshape(len(radii), *b.shape), multipliers, np.maximum(gaps, 0.0))

@@ -1,4 +1,6 @@
-r"""A quadratic over the Euclidean ball from the spectrum of its matrix: one equation in the multiplier.
+r"""A quadratic over the unit ball of a norm, and its minimiser over the Euclidean ball from the spectrum of its matrix.
+
+The latter is one equation in the multiplier,
 
 .. math:: \Bigl(\sum_i \frac{\|\beta_i\|^2}{(h_i + \lambda)^2}\Bigr)^{1/2} = 1,
           \qquad H = V \operatorname{diag}(h) V^T,\ \beta = V^T b.
@@ -11,33 +13,51 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from dataclasses import dataclass, replace
-from weakref import ref
+from dataclasses import dataclass
+from weakref import finalize
 
 import numpy as np
 
 from projfree.checks import Array
+from projfree.numerics.linear_systems import is_null
 from projfree.numerics.lp_norm import conjugate, lp_norm
 from projfree.numerics.root_finding import find_root
 
-_EPS = float(np.finfo(np.float64).eps)
+#: Roundings that the gap of an exact solution may be off by.
+FEW = 32
+_EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
+#: The eigenvalues in increasing order and the eigenvectors of matrices in use, by `id`: one serves many radii.
+_EIGEN: dict[int, tuple[Array, Array]] = {}
 
 
 @dataclass(frozen=True)
-class Found:
-    r"""A point of the unit ball with its Frank-Wolfe gap, the rounding of that gap and the steps it took.
+class Solution:
+    r"""A point of a ball, and the proof of how good it is.
 
-    The gap :math:`\langle g, x\rangle + \|g\|_q`, :math:`g = Hx - b`, bounds how far the value is from the least.
+    Attributes
+    ----------
+    w : ndarray
+        The point, of norm at most the radius up to rounding.
+    multiplier : float
+        The dual norm of the gradient at ``w``, which is the multiplier of the radius.
+    gap : float
+        The Frank-Wolfe gap :math:`\langle g, w\rangle + r\|g\|_q` at ``w``: no point of the ball is lower by more.
+    floor : float
+        The rounding of that gap: a smaller one cannot be told from zero.
+    steps : int
+        Systems solved, or steps of whichever iteration was used.
     """
 
-    x: Array
+    w: Array
+    multiplier: float
     gap: float
     floor: float
-    pull: float
     steps: int
 
-    def after(self, steps: int) -> Found:
-        return replace(self, steps=steps)
+    @property
+    def exact(self) -> bool:
+        """Whether nothing but a few roundings is left of the gap."""
+        return self.gap <= FEW * self.floor
 
 
 class Unit:
@@ -48,73 +68,58 @@ class Unit:
     """
 
     def __init__(self, H: Array, b: Array, p: float, radius: float) -> None:
-        self.p, self.q = p, conjugate(p)
+        self.p, self.q, self.given = p, conjugate(p), H
         self.size = lp_norm(b, self.q)
-        with np.errstate(over="ignore", invalid="ignore"):  # whoever asks checks that H is finite
+        with np.errstate(over="ignore", invalid="ignore"):  # the caller checks that H is finite
             self.ratio = float(np.float64(radius) / self.size)
             self.b, self.H = b / self.size, H * self.ratio if math.isfinite(self.ratio) else H * radius / self.size
-        self.sizes = np.abs(self.H)
+        self.absolute = np.abs(self.H)
 
-    def of_norm(self, p: float) -> Unit:
+    def with_norm(self, p: float) -> Unit:
         """The same function over the unit ball of another norm."""
         other = copy(self)
         other.p, other.q = p, conjugate(p)
         return other
 
-    def check(self, x: Array, image: Array | None = None, steps: int = 0) -> Found:
+    def eigen(self) -> tuple[Array, Array]:
+        """The eigenvalues and eigenvectors of H; the matrix that was given is decomposed once, and must not change."""
+        if not math.isfinite(self.ratio):
+            return np.linalg.eigh(self.H)
+        key = id(self.given)
+        if key not in _EIGEN:
+            _EIGEN[key] = np.linalg.eigh(self.given)
+            finalize(self.given, _EIGEN.pop, key, None)
+        h, V = _EIGEN[key]
+        return h * self.ratio, V
+
+    def check(self, x: Array, image: Array | None = None, steps: int = 0) -> Solution:
         """``x``, pulled back to the ball if it is outside, with its gap."""
         image = self.H @ x if image is None else image
         norm = lp_norm(x, self.p)
         if norm > 1.0:
             x, image = x / norm, image / norm
         g = image - self.b
-        pull = lp_norm(g, self.q)
+        multiplier = lp_norm(g, self.q)
         # Of the gradient, entry by entry, and of the two sums that make the gap.
-        floor = _EPS * (lp_norm(self.sizes @ np.abs(x) + np.abs(self.b), self.q) + 4.0 * pull)
-        return Found(x, float(np.vdot(g, x)) + pull, floor, pull, steps)
+        floor = _EPS * (lp_norm(self.absolute @ np.abs(x) + np.abs(self.b), self.q) + 4 * multiplier)
+        return Solution(x, multiplier, float(np.vdot(g, x)) + multiplier, floor, steps)
 
 
-#: Matrices that were decomposed lately, and what came of it: one serves many radii, and several steps of a solver.
-_KEPT: list[tuple[ref[Array], tuple[Array, Array]]] = []
-_MOST_KEPT = 4
-
-
-def decomposed(H: Array) -> tuple[Array, Array]:
-    """The eigenvalues and eigenvectors of a matrix that nobody changes, computed once."""
-    for matrix, eigen in list(_KEPT):
-        if matrix() is H:
-            return eigen
-    h, V = np.linalg.eigh(H)
-    _KEPT[:] = [(ref(H, _drop), (h, V)), *_KEPT][:_MOST_KEPT]
-    return h, V
-
-
-def _drop(gone: ref[Array]) -> None:
-    _KEPT[:] = [kept for kept in _KEPT if kept[0] is not gone]
-
-
-def minimise_secular(unit: Unit, eigen: tuple[Array, Array] | None = None) -> Found:
-    """The minimiser over the Frobenius ball; ``eigen`` is the decomposition of the matrix before it was scaled."""
-    h, V = (
-        np.linalg.eigh(unit.H) if eigen is None or not math.isfinite(unit.ratio) else (eigen[0] * unit.ratio, eigen[1])
-    )
+def minimise_secular(unit: Unit) -> Solution:
+    """The minimiser over the Frobenius ball. Cost: O(d^2) once the matrix is decomposed."""
+    h, V = unit.eigen()
     beta = V.T @ unit.b
-    sizes = np.abs(beta[:, 0]) if beta.shape[1] == 1 else np.sqrt(np.add.reduce(np.square(beta), axis=1))
-    dust = 4.0 * len(h) * _EPS
-    least = dust * max(abs(float(h[0])), abs(float(h[-1])))  # they are in increasing order
-    moves = True
-    if h[0] <= least:
-        null = h <= least
-        # A slope along a direction without curvature is one of b only where it exceeds the rounding of b.
-        still = null & (sizes <= 4.0 * dust)
-        h = np.where(null, 0.0, h)
-        beta[still], sizes[still], h[still] = 0.0, 0.0, 1.0
-        moves = not still.all()
+    sizes = np.sqrt(np.add.reduce(np.square(beta), axis=1))
+    null = is_null(h)
+    # A slope along a direction without curvature is one of b only where it exceeds the rounding of b.
+    still = null & (sizes <= 16 * len(h) * _EPS)
+    h = np.where(null, 0.0, h)
+    beta[still], sizes[still], h[still] = 0.0, 0.0, 1.0
     penalty = secular_root(h, sizes)
     total = (h + penalty)[:, None]
     x = V @ (beta / total)
     best = unit.check(x)
-    if best.gap <= best.floor or not moves:
+    if best.gap <= best.floor:
         return best
     rest = unit.b - unit.H @ x - penalty * x
     again = unit.check(x + V @ ((V.T @ rest) / total), None, 2)
@@ -129,9 +134,9 @@ def secular_root(h: Array, sizes: Array) -> float:
     def look(penalty: float) -> tuple[float, float, float]:
         total = h + penalty
         share = sizes / total
-        square = max(float(share @ share), 1e-200)  # where it underflows, the root is 0
+        square = max(float(share @ share), _TINY)  # where it underflows, the root is 0
         norm = math.sqrt(square)
-        return 1.0 / norm - 1.0, float(share @ (share / total)) / (square * norm), _EPS
+        return 1.0 / norm - 1.0, float(share @ (share / total)) / square / norm, _EPS
 
     if not len(h):
         return 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +12,6 @@ from projfree.deadline import expired
 from projfree.numerics.fista import project_descent
 from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
 from projfree.numerics.lp_quadratic import minimise_quadratic
-from projfree.numerics.secular import decomposed
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet, Structure
 from projfree.solvers.base import GapBound, Solver, State
@@ -116,12 +114,10 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
     if lp is not None:
         shape = (b.size,) if every else b.shape
         first = start.reshape(shape) if start.any() else None
-        eigen = decomposed(H) if lp.p == 2.0 else None
-        return minimise_quadratic(H, b.reshape(shape), lp.p, lp.radius, first, eigen).w.reshape(b.shape)
+        return minimise_quadratic(H, b.reshape(shape), lp.p, lp.radius, first).w.reshape(b.shape)
     if not every:
         H = np.kron(H, np.eye(b.size // len(b)))
-    largest = float(np.linalg.eigvalsh(H)[-1]) * (1.0 + 1e-12) if len(H) else math.nan  # its rounding
-    return project_descent(H, b, ball.project, start, largest)
+    return project_descent(H, b, ball.project, start)
 
 
 def _minimise_group_l1(H: Array, b: Array, structure: Structure, start: Array) -> tuple[Array, bool]:
