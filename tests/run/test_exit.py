@@ -38,14 +38,13 @@ BALL = LpBall(1.5, 1.0)
 @pytest.mark.parametrize("method", [AcceleratedProjectedGradient(), ProjectedGradient()], ids=repr)
 @pytest.mark.parametrize("case", ["squares", "squares, intercept", "logistic"])
 def test_precision_is_reached_only_at_the_allowance(case, method):
-    """What is left of the gap is the allowance in the bound, and at most once more."""
+    """The gap is the allowance plus the Frank-Wolfe gap, whose own rounding the allowance covers: it may be below zero."""
     f = problem(case)
     result = minimize(f, BALL, method, tol=0.0)
     assert result.status is Status.PRECISION
     for gap, w in ((result.gap, result.w), (result.certificate.gap, result.certificate.witness)):
         allowance = f.evaluate(f.point(w)).slope.minimum(BALL)[1]
-        assert allowance <= gap + np.spacing(result.value)
-        assert gap <= 2.0 * allowance * (1.0 + 1e-6)
+        assert abs(gap - allowance) <= allowance * (1.0 + 1e-6)
 
 
 @pytest.mark.parametrize("method", ["FW, open loop", "FW, exact", "PG", "FISTA", "Newton", "PA"])
