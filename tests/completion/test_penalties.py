@@ -65,5 +65,6 @@ def test_with_sample_weights_users_get_their_rows_back(settings, ratings, tmp_pa
 def test_of_weights_only_ratios_count(settings):
     weight = np.random.default_rng(0).uniform(0.5, 2.0, 300)
     given = {"max_sweeps": 20, **settings}
-    one, ten = (fitted(each, **given).predict(RATINGS[:2]) for each in (weight, 10.0 * weight))
-    np.testing.assert_allclose(one, ten, rtol=1e-9)
+    # A power of two changes no rounding, which sweeps that have not converged would amplify.
+    one, other = (fitted(each, **given).predict(RATINGS[:2]) for each in (weight, 16.0 * weight))
+    np.testing.assert_allclose(one, other, rtol=1e-12)

@@ -44,6 +44,7 @@ class Counted:
 
 
 @every_shape
+@example(root=0.0, low=2.0, width=1e-15, start=3.0)  # a bracket of neighbouring numbers
 @given(root=places, low=places, width=st.floats(0.0, 100.0), start=places)
 def test_bracketed(name, root, low, width, start):
     high, fun = low + width, Counted(name, root)

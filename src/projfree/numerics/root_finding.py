@@ -79,7 +79,7 @@ def _search(start: float, low: float, high: float) -> Generator[float, Look, flo
             continue
         refinements += 1
         if high - low <= 2.0 * sys.float_info.epsilon * max(abs(low), abs(high)):  # neighbouring numbers
-            return x
+            return end if end in untried else x
         if newton == x:  # the neighbour closes the bracket
             newton = math.nextafter(x, end)
         # An end that was never tried may be the answer. A step that did not halve the value gives way to bisection, so
