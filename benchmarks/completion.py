@@ -121,7 +121,7 @@ def memory(args):
     result = minimize(f, SchattenBall(1.2, 300.0), PrimalAveraging(), max_iter=20, tol=0.0, record=0)
     seconds = time.perf_counter() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    zero = f.value(f.point(0.0 * result.w))
+    zero = f(f.point(0.0 * result.w))
     print(
         f"{args.ratings:,} ratings: {built:.1f} s to sort them, {seconds:.1f} s for 20 iterations, peak {peak:.2f} GB"
     )

@@ -76,7 +76,7 @@ def _excess(X: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
     """By how much the loss of ``w`` (with its best intercept) can exceed the minimum over the ball through it."""
     f = Objective(Logistic(), as_data(X, y), fit_intercept=True)
     best = minimize(f, LpBall(2, float(np.linalg.norm(w))), tol=1e-9)
-    return float((f.value(f.point(w)) - best.bound) / best.bound)
+    return float((f(f.point(w)) - best.bound) / best.bound)
 
 
 def robust() -> Rows:

@@ -82,7 +82,7 @@ class Problem:
         if w.shape != self.f.shape or not np.isfinite(w).all() or self.ball.norm(w) > self.radius * (1 + 1e-3):
             return math.inf
         inside = w * min(1.0, self.radius / max(self.ball.norm(w), 1e-300))
-        return max(0.0, self.f.value(self.f.point(inside)) - self.best.value) / self.scale
+        return max(0.0, self.f(self.f.point(inside)) - self.best.value) / self.scale
 
 
 def timed(call):

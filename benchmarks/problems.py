@@ -87,7 +87,7 @@ class Problem:
         """inf f over all w; rows left out count with loss zero, so it is a lower bound and approached."""
         rows = ~self.separable
         f = Objective(self.loss, as_data(self.X[rows], self.y[rows]), fit_intercept=True)
-        return f.value(f.point(self.unconstrained)) * float(rows.mean())
+        return f(f.point(self.unconstrained)) * float(rows.mean())
 
     def unit_radius(self, p: float) -> float:
         """R_p: the norm of the minimiser or, where there is none, the smallest radius within `NEAR` of the infimum.

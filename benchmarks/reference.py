@@ -98,7 +98,7 @@ def optimum(f: Objective, ball: LpBall, w: np.ndarray | None = None, tol: float 
         v = quadratic_over_ball(H, H @ w - g, ball)
         for power in range(20):
             moved = w + 0.5**power * (v - w)
-            if f.value(f.point(moved)) < value:
+            if f(f.point(moved)) < value:
                 break
         else:
             break

@@ -137,11 +137,11 @@ class Problem:
     def _error(self, goal: Goal, w: np.ndarray) -> float:
         if w.shape != self.f.shape or not np.isfinite(w).all():
             return np.inf
-        norm, value = self._unit.norm(w), self.f.value(self.f.point(w))
+        norm, value = self._unit.norm(w), self.f(self.f.point(w))
         best = goal.value + goal.multiplier * goal.radius
         penalised = (value + goal.multiplier * norm - best) / best
         if norm > goal.radius:
-            value = self.f.value(self.f.point(w * (goal.radius / norm)))
+            value = self.f(self.f.point(w * (goal.radius / norm)))
         return max(0.0, min(penalised, (value - goal.value) / goal.value))
 
     @cached_property

@@ -25,7 +25,7 @@ circle = np.array([[np.cos(a), np.sin(a)] for a in np.linspace(0, 2 * np.pi, 721
 
 
 def error(w, best):
-    return max(f.value(f.point(w)) - best.value, 1e-12) / abs(best.value)
+    return max(f(f.point(w)) - best.value, 1e-12) / abs(best.value)
 
 
 # %%

@@ -30,7 +30,7 @@ for name, (solver, colour) in solvers.items():
 
     def watch(run, passes=passes, errors=errors):
         passes.append(run.passes)
-        errors.append((run.f.value(run.state.x) - best.bound) / best.value)
+        errors.append((run.f(run.state.x) - best.bound) / best.value)
         return run.passes > 12
 
     minimize(f, ball, solver, tol=0.0, max_iter=200, record=0, callbacks=[watch])

@@ -111,7 +111,7 @@ def gap_rows(f: Any, curve: Curve, gaps: Any, least: float, epsilon: float, here
     yield from smallest.rows("smallest gap", **here)
     yield from fitted(curve, smallest.value, epsilon or 1e-13, "gap slope", here)
     gap = smallest.value + epsilon / 4  # the gap of f on h's path is at most that of h plus theta D
-    L, d, start = f.smoothness(), f.shape[0], f.value(f.point(np.zeros(f.shape)))
+    L, d, start = f.smoothness(), f.shape[0], f(f.point(np.zeros(f.shape)))
     C = DELTA * math.sqrt(math.pi) / (8 * L * math.sqrt(2 * d) * here["radius"])
     for unit, constant in ((SUM, C / here["n"]), (MEAN, C), (SMALL, math.inf)):
         bound = (start - least) / (smallest.t * min(0.5, constant))

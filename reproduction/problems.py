@@ -55,7 +55,7 @@ def by_projection(f: Any, ball: ConstraintSet, most: int) -> Minimum:
     best: list[Any] = [math.inf, None]
 
     def keep(state: Any) -> float:
-        value = f.value(state.x)
+        value = f(state.x)
         if value < best[0]:
             best[:] = value, state.x
         return float(value)
@@ -78,7 +78,7 @@ class Fit:
 
     def value(self, w: Array) -> float:
         """The objective at a parameter."""
-        return self.reference.value(self.reference.point(w))
+        return self.reference(self.reference.point(w))
 
     @property
     def place(self) -> dict[str, Any]:
@@ -117,12 +117,12 @@ class LeastSquares(Fit):
     def minimum(self, ball: LpBall) -> Minimum:
         """The exact minimum over a ball: unconstrained, by the secular equation (l_2), or certified."""
         if ball.norm(self.unconstrained) <= ball.radius * (1.0 + 1e-12):
-            return Minimum(self.unconstrained, self.form.value(self.form.point(self.unconstrained)), 0.0)
+            return Minimum(self.unconstrained, self.form(self.form.point(self.unconstrained)), 0.0)
         if ball.p != 2.0:
             return certified(self.form, ball, 1e-13, 20_000)
         w = self._secular(ball.radius)
         gradient = self.form.H @ w - self.form.b
-        value = self.form.value(self.form.point(w))
+        value = self.form(self.form.point(w))
         return Minimum(w, value, max(0.0, float(gradient @ w) + ball.support(gradient)))
 
     def _secular(self, radius: float) -> Array:

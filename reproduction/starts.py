@@ -32,7 +32,7 @@ def line_search_run(
     def measure(state: Any) -> float:
         gaps.append(float(state.gap))
         last[:] = [state]
-        return f.value(state.x)
+        return f(state.x)
 
     curve = follow(f, ball, solver or FrankWolfe(ExactLineSearch()), measure, most=most, start=start)
     return curve, np.array(gaps), last[0]

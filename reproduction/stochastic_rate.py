@@ -43,7 +43,7 @@ class Stream:
 
     def __init__(self, problem: LeastSquares) -> None:
         self.S, self.w0 = problem.form.H / 2, problem.unconstrained
-        self.noise = math.sqrt(problem.form.value(problem.form.point(self.w0)))
+        self.noise = math.sqrt(problem.form(problem.form.point(self.w0)))
         values, vectors = problem.spectrum
         self.root = vectors * np.sqrt(np.maximum(values, 0.0) / 2)
 

@@ -38,7 +38,7 @@ for solver, colour, name in (
     errors: list[float] = []
 
     def watch(run, errors=errors):
-        errors.append((run.f.value(run.state.x) - best.value) / best.value)
+        errors.append((run.f(run.state.x) - best.value) / best.value)
 
     minimize(f, ball, solver, tol=0.0, max_iter=400, record=0, callbacks=watch)
     shown = np.maximum(errors, 1e-12)

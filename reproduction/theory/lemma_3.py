@@ -29,7 +29,7 @@ def lemma_three(mode: Mode) -> Task:
             yield _row(f"squared sigmoid, r = {r:g}", fine)
         for rho in (0.5, 2.0):
             case = OnGram(squares, rho)
-            fine = progresses(lambda w: of.value(of.point(w)), case.gradient, case.L, case.ball, len(case.zero))
+            fine = progresses(lambda w: of(of.point(w)), case.gradient, case.L, case.ball, len(case.zero))
             yield _row(f"squares, ρ = {rho:g}", fine)
 
     return Task("lemma 3", run, 0.5)

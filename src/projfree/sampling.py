@@ -29,10 +29,11 @@ class Sampling(ABC):
         """
         if isinstance(self, FullBatch):
             return f.evaluate(x, also)
-        if f.n is None:
+        n = f.structure.n
+        if n is None:
             raise TypeError(f"{type(f).__name__} has no rows to sample from; use `sampling=FullBatch()`.")
-        m = self.size(t, f.n)
-        if m >= f.n:
+        m = self.size(t, n)
+        if m >= n:
             return f.evaluate(x, also)
         return Evaluation(x, math.nan, f.estimate(x, m, np.random.default_rng((seed, t))))
 

@@ -394,7 +394,7 @@ def _below_model(f: SmoothFunction, here: Evaluation, new: Point, M: float) -> b
     """
     g, step, value = here.slope.gradient, new.w - here.point.w, here.value
     slope, curvature = inner(g, step), M * square(step)
-    if f.value(new) <= value + slope + 0.5 * curvature + ROUNDING * abs(value):
+    if f(new) <= value + slope + 0.5 * curvature + ROUNDING * abs(value):
         return True
     if not is_rounding(max(abs(slope), curvature), value):
         return False

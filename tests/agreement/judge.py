@@ -65,7 +65,7 @@ def _judge_value(problem: Problem, result: Result, least: Decimal) -> None:
     assert true - least <= Decimal(result.gap) + rounding
     unbounded = isinstance(f, Objective) and not np.isfinite(problem.loss.smoothness)
     first = np.zeros(f.shape) if unbounded else problem.ball.centre(f.shape)  # exponentials are compared with w = 0
-    scale = max(abs(result.value), 1e-6 * abs(f.value(f.point(first))))
+    scale = max(abs(result.value), 1e-6 * abs(f(f.point(first))))
     if scale > 1e6 * float(rounding):  # where both values are zero up to rounding, so is the scale
         assert abs(result.relative_gap * scale - result.gap) <= 1e-5 * result.gap
 

@@ -103,7 +103,7 @@ def _draw(seed: int, loss: Loss, kind: str, rng: np.random.Generator, forms: tup
     if form == "perturbed" and not ball.diameter(plain.shape) > 0.0:  # a simplex in one dimension is a point
         form = "mean"
     if form == "perturbed":
-        centre = plain.value(plain.point(ball.centre(plain.shape)))
+        centre = plain(plain.point(ball.centre(plain.shape)))
         f = perturb(plain, ball, max(centre, 1e-3) * 10.0 ** rng.uniform(-8, 1), rng)
     return Problem(seed, form, f, ball, table, exact if loss.convex else None, loss, intercept)
 

@@ -36,7 +36,7 @@ def unconstrained(f: SmoothFunction) -> Array:
     def fun(w: Array) -> tuple[float, Array]:
         x = f.point(w.reshape(f.shape))
         m = f.evaluate(x).slope
-        return f.value(x), np.ravel(m.gradient)
+        return f(x), np.ravel(m.gradient)
 
     found = scipy_minimize(fun, np.zeros(math.prod(f.shape)), jac=True, method="L-BFGS-B", options={"maxiter": 100})
     return np.asarray(found.x.reshape(f.shape))

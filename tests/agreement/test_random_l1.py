@@ -135,7 +135,7 @@ def check(problem: Problem) -> Result:
 def converged(problem: Problem, result: Result) -> bool:
     """Whether the tolerance was reached, the smoothing of the loss hides what is left, or the minimum may be zero."""
     f = problem.f.reported
-    size = abs(f.value(f.point(np.zeros(f.shape))))
+    size = abs(f(f.point(np.zeros(f.shape))))
     return result.status.converged or result.status is Status.SMOOTHED or abs(result.value) <= 1e-3 * size
 
 

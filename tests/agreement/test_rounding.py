@@ -98,7 +98,7 @@ def hunt(corner: Corner, kind: str, seed: int, solver: Solver, iterations: int) 
     projects = p.ball.structure(p.f.shape).projection != "none"
     if isinstance(solver, ProjectedGradient | AcceleratedProjectedGradient) and not projects:
         solver = CorrectivePrimalAveraging()
-    if p.f.n is None and solver == SOLVERS[-1]:
+    if p.f.structure.n is None and solver == SOLVERS[-1]:
         solver = PrimalAveraging()
     result = minimize(p.f, p.ball, solver, tol=0.0, max_iter=iterations, seed=seed)
     assert result.bound is not None

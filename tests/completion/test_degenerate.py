@@ -56,4 +56,4 @@ def test_constant_ratings_in_a_wide_ball_have_regressions(m, n, settings):
         model.fit((rows, cols, np.full(m * n, 3.0)))
     np.testing.assert_allclose(model.predict((rows, cols)), 3.0, rtol=1e-6)
     assert np.isfinite(model.factors_.below).all()
-    assert model._problem(model.ratings_).f.value(model.factors_.point(model._problem(model.ratings_).f)) < 0.01
+    assert model._problem(model.ratings_).f(model.factors_.point(model._problem(model.ratings_).f)) < 0.01

@@ -83,7 +83,7 @@ def test_value_and_tangent_are_those_of_the_dense_formula(implicit, sides, loss,
     assert here.value == pytest.approx(dense_value(problem, given, x.w.toarray(), here.intercept), rel=1e-12)
     assert here.slope(x.w) == pytest.approx(here.value, rel=1e-9)
     assert here.slope(z.w) <= there.value
-    steps = [f.value(f.point(x.w + t * (z.w - x.w))) for t in (1e-5, -1e-5)]
+    steps = [f(f.point(x.w + t * (z.w - x.w))) for t in (1e-5, -1e-5)]
     gradient = here.slope.gradient.toarray()
     expected = float((gradient * (z.w - x.w).toarray()).sum())
     assert (steps[0] - steps[1]) / 2e-5 == pytest.approx(expected, rel=1e-6, abs=1e-8)

@@ -65,7 +65,7 @@ def test_a_limit_in_the_middle_makes_nothing_worse(after, solver, monkeypatch):
     assert model.bound_ >= bound
     assert model.relative_gap_ <= gap
     problem = model._problem(model.ratings_)
-    assert problem.f.value(model.factors_.point(problem.f)) == pytest.approx(model.value_, rel=1e-9)
+    assert problem.f(model.factors_.point(problem.f)) == pytest.approx(model.value_, rel=1e-9)
     assert model.norm_ == model.factors_.norm(1.2) <= model.radius_ * (1.0 + 1e-12)
 
 

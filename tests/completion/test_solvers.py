@@ -149,9 +149,9 @@ def test_a_tangent_is_a_bound_for_any_offsets(loss, base):
         m = f.open().evaluate(f.point(x.w, offsets), near=True).slope
         for _ in range(5):
             z = point()
-            assert m(z.w) <= f.value(z) + 1e-10
+            assert m(z.w) <= f(z) + 1e-10
     x = point()
-    assert f.evaluate(x).slope(x.w) == pytest.approx(f.value(x), rel=1e-12)
+    assert f.evaluate(x).slope(x.w) == pytest.approx(f(x), rel=1e-12)
 
 
 @pytest.mark.parametrize("loss", PROBLEMS.values(), ids=list(PROBLEMS))
@@ -164,7 +164,7 @@ def test_a_hull_with_offsets_is_the_function_or_above_it(loss):
     hull = f.hull((x, v, u))
     for m in ([0.0, 0.0], [0.3, 0.0], [0.2, 0.5], [0.0, 1.0]):
         here = hull.at(np.array(m))
-        due = f.value(f.point(hull.mix(np.array(m)).w))
+        due = f(f.point(hull.mix(np.array(m)).w))
         if isinstance(loss, Squared) or not any(m):
             assert here.value == pytest.approx(due, rel=1e-9)
         assert here.value >= due * (1.0 - 1e-9)
@@ -177,7 +177,7 @@ def test_offsets_exist_for_rows_without_ratings():
     assert np.isfinite(found.value)
     assert found.intercept[2] == found.intercept[3] == 0.0
     only_rows = OffsetObjective(Squared(), data, ridge=1.0, kinds=(False, True, False))
-    assert only_rows.value(only_rows.point(LowRank((3, 2), ()))) > found.value
+    assert only_rows(only_rows.point(LowRank((3, 2), ()))) > found.value
 
 
 def test_the_frobenius_ball_has_a_closed_form():
@@ -243,6 +243,6 @@ def test_iterates_that_outgrow_their_memory(monkeypatch, solver, weighted):
     assert cut  # else this test shows nothing
     assert result.w.rank <= 12
     assert ball.contains(result.w)
-    assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-12)
+    assert result.value == pytest.approx(f(f.point(result.w)), rel=1e-12)
     assert result.certificate.verify(objective=f).ok
     assert result.bound <= result.value

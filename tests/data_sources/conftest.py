@@ -67,7 +67,7 @@ class Judge:
                 f, g = Objective(loss, data, fit_intercept), Objective(loss, dense, fit_intercept)
                 x, z = f.point(w), g.point(w)
                 m, exact = f.evaluate(x).slope, g.evaluate(z).slope
-                assert f.value(x) == pytest.approx(g.value(z), rel=1e-12 * scale)
+                assert f(x) == pytest.approx(g(z), rel=1e-12 * scale)
                 np.testing.assert_allclose(
                     m.gradient, exact.gradient, rtol=0, atol=1e-12 * scale * (1 + dense.column_stats.row_norm)
                 )

@@ -54,7 +54,7 @@ def test_form_is_the_objective(table, form, intercept, outputs, view):
     for _ in range(3):
         w = rng.standard_normal(f.shape)
         x, z = f.point(w), q.point(w)
-        assert q.value(z) == pytest.approx(f.value(x), rel=1e-12)
+        assert q(z) == pytest.approx(f(x), rel=1e-12)
         np.testing.assert_allclose(q.evaluate(z).slope.gradient, f.evaluate(x).slope.gradient, atol=1e-11)
         if intercept:
             np.testing.assert_allclose(gram.intercept(w), f.evaluate(x).intercept, atol=1e-11)

@@ -44,7 +44,7 @@ def passes(data, loss, seed=0):
     f = Objective(loss, data, fit_intercept=True)
     x = f.point(np.random.default_rng(seed).standard_normal(f.shape) / 5)
     m = f.evaluate(x).slope
-    return [f.value(x), m.constant, m.gradient, *m.minimum(LpBall(2, 1.0)), data.column_stats.row_norm]
+    return [f(x), m.constant, m.gradient, *m.minimum(LpBall(2, 1.0)), data.column_stats.row_norm]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 8), st.booleans(), st.booleans())

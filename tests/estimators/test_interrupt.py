@@ -41,7 +41,7 @@ class Pressed(PrimalAveraging):
     least: float = 0.0
 
     def step(self, f, ball, state):
-        if state.t + 1 >= self.at and self.rows in (0, f.n) and ball.radius >= self.least:
+        if state.t + 1 >= self.at and self.rows in (0, f.structure.n) and ball.radius >= self.least:
             raise KeyboardInterrupt
         return super().step(f, ball, state)
 

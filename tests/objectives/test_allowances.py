@@ -104,7 +104,7 @@ def test_bounds_of_large_and_small_squares(scale, native, monkeypatch):
     X, y = RNG.standard_normal((N, 3)) * scale, RNG.standard_normal(N) * scale
     f = Objective(Squared(), as_data(X, y), fit_intercept=True)
     x = f.point(np.full(3, 0.1))
-    assert f.value(x) * 0.1 > f.evaluate(x).slope.minimum(LpBall(2, 1.0))[1] > 0.0
+    assert f(x) * 0.1 > f.evaluate(x).slope.minimum(LpBall(2, 1.0))[1] > 0.0
 
 
 def test_derivatives_below_the_normal_numbers_times_large_rows():

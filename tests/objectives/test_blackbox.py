@@ -33,8 +33,8 @@ def f(bowl):
 def test_value_and_tangent_cost_one_call(f, bowl):
     x = f.point([0.1, -0.2, 0.3])
     m = f.evaluate(x).slope
-    assert f.value(x) == pytest.approx(np.cosh(x.w).sum())
-    assert m(x.w) == pytest.approx(f.value(x), rel=1e-14)
+    assert f(x) == pytest.approx(np.cosh(x.w).sum())
+    assert m(x.w) == pytest.approx(f(x), rel=1e-14)
     np.testing.assert_array_equal(m.gradient, np.sinh(x.w))
     f.evaluate(x)
     assert len(bowl.asked) == f.passes == 1
@@ -49,7 +49,7 @@ def test_mixtures_are_asked_anew(f, bowl):
     z = mix((0.5, x), (0.5, v))
     assert np.isnan(f.evaluate(z, tangent=False, read=False).value)
     np.testing.assert_allclose(f.evaluate(z).slope.gradient, np.sinh(z.w))
-    assert f.value(z) == pytest.approx(np.cosh(z.w).sum())
+    assert f(z) == pytest.approx(np.cosh(z.w).sum())
     assert len(bowl.asked) == 3
 
 
@@ -61,7 +61,7 @@ def test_the_function_may_write_to_its_argument():
 
     f = BlackBox(careless, 2, convex=True)
     x = f.point([1.0, 2.0])
-    f.value(x)
+    f(x)
     np.testing.assert_array_equal(x.w, [1.0, 2.0])
 
 
@@ -120,7 +120,7 @@ def test_bad_answers(fun, sentence):
     f = BlackBox(fun, (2,), convex=True)
     x = f.point(np.ones(2))
     with pytest.raises(ValueError, match=sentence):
-        f.value(x)
+        f(x)
     assert np.isnan(f.evaluate(x, tangent=False, read=False).value), "a refused answer leaves nothing behind"
 
 
@@ -130,7 +130,7 @@ def test_bad_answers(fun, sentence):
 def test_what_is_no_value_and_gradient_is_refused(answer):
     f = BlackBox(lambda w: answer, 2, convex=True)
     with pytest.raises(TypeError, match=r"`fun\(w\)` must return two things, .* got .*; return them as `value, grad"):
-        f.value(f.point(np.ones(2)))
+        f(f.point(np.ones(2)))
 
 
 def test_settings_are_checked(bowl):
@@ -160,7 +160,7 @@ def test_numbers_whose_squares_overflow_have_a_tangent():
 def test_a_tangent_that_overflows_is_refused():
     f = BlackBox(lambda w: (1e300, np.full(2, 1e300)), 2, convex=True)
     with pytest.raises(ValueError, match=r"the tangent of `fun\(w\)` must be finite, got .* divide the function by"):
-        f.value(f.point([1e100, 0.0]))
+        f(f.point([1e100, 0.0]))
 
 
 @pytest.mark.parametrize("rtol", [1e-3, 1e-8])

@@ -136,7 +136,7 @@ def test_a_tangent_with_any_intercept_lies_below(seed, off):
     bound = near.slope.minimum(ball)[0]
     for _ in range(5):
         v = rng.standard_normal(3)
-        assert bound <= f.value(f.point(v / max(1.0, np.linalg.norm(v))))
+        assert bound <= f(f.point(v / max(1.0, np.linalg.norm(v))))
 
 
 @pytest.mark.parametrize("weighted", [False, True])

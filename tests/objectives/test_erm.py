@@ -69,7 +69,7 @@ def test_value_is_the_mean_loss_at_the_reported_intercept(build, loss, outputs, 
     problem = build(loss, outputs, intercept, weighted)
     for size in (0.1, 1.0, 10.0):
         x = problem.f.evaluate(problem.f.point(problem.w(size)), tangent=False).point
-        value = problem.f.value(problem.f.point(x.w))
+        value = problem.f(problem.f.point(x.w))
         assert (x.intercept is None) == (not intercept)
         b = 0.0 if x.intercept is None else x.intercept
         assert value == pytest.approx(mean_loss(problem, x.w, b), rel=1e-12)
@@ -102,7 +102,7 @@ def test_tangent_touches_and_tells_the_value(build, loss, outputs, intercept, we
     m, value = found.slope, other.value
     assert m(x.w) == pytest.approx(value, rel=1e-12, abs=1e-12)
     assert found.value == pytest.approx(value, rel=1e-12)
-    assert problem.f.value(x) == found.value
+    assert problem.f(x) == found.value
     assert not np.isnan(problem.f.evaluate(x, tangent=False, read=False).value)
     assert other.tangent is None
     if intercept:
@@ -116,7 +116,7 @@ def test_tangent_touches_and_tells_the_value(build, loss, outputs, intercept, we
 def test_tangents_lie_below(build, loss, outputs, intercept, seed, size):
     problem = build(loss, outputs, intercept, weighted=True, seed=seed)
     x, w = problem.f.point(problem.w(size)), problem.w(size)
-    m, value = problem.f.evaluate(x).slope, problem.f.value(problem.f.point(w))
+    m, value = problem.f.evaluate(x).slope, problem.f(problem.f.point(w))
     reach = float(np.linalg.norm(w))
     assert m(w) - m.constant_error - m.gradient_error * reach <= value
     # The errors are of rounding size, so the law is not empty.
@@ -139,7 +139,7 @@ def test_a_tangent_is_valid_for_a_wrong_image_too(build, intercept):
     hold(problem.f, x, problem.X @ x.w + 0.3 * problem.rng.standard_normal(30))
     m = problem.f.evaluate(x).slope
     assert np.abs(m.gradient - problem.f.evaluate(problem.f.point(x.w)).slope.gradient).max() > 1e-3
-    assert m(w) <= problem.f.value(problem.f.point(w)) + 1e-12
+    assert m(w) <= problem.f(problem.f.point(w)) + 1e-12
 
 
 def test_squares_find_the_intercept_of_the_image_that_is_held(build):
@@ -179,7 +179,7 @@ def test_entries_of_a_matrix():
     expected = np.zeros((4, 3))
     np.add.at(expected, (rows, cols), 2 * residual / 40)
     np.testing.assert_allclose(m.gradient, expected, atol=1e-14)
-    assert f.value(x) == pytest.approx(np.mean(residual**2), rel=1e-12)
+    assert f(x) == pytest.approx(np.mean(residual**2), rel=1e-12)
 
 
 class Drawn:
@@ -202,8 +202,8 @@ def test_samples_estimate_the_gradient(build, loss, outputs, intercept):
     found = f.evaluate(f.point(problem.w()))
     x, exact = found.point, found.slope  # the estimates find the intercept at the point
     before = f.workspace.rows_read
-    parts = [f.estimate(x, 1, Drawn([i])) for i in range(f.n)]
-    assert f.workspace.rows_read - before == f.n, "each reads one row"
+    parts = [f.estimate(x, 1, Drawn([i])) for i in range(f.structure.n)]
+    assert f.workspace.rows_read - before == f.structure.n, "each reads one row"
     np.testing.assert_allclose(np.mean([m.gradient for m in parts], axis=0), exact.gradient, atol=1e-9)
     assert {m.constant for m in parts} == {-np.inf}
     # A batch that is profiled by itself would see no gradient at all with one row.
@@ -232,10 +232,10 @@ def test_smoothness_bounds_the_change_of_gradients(build, intercept):
 @intercepts
 def test_a_mixture_that_cancels_is_zero(build, loss, outputs, intercept):
     f = build(loss, outputs, intercept).f
-    zero = f.value(f.point(np.zeros(f.shape)))
+    zero = f(f.point(np.zeros(f.shape)))
     before = f.workspace.rows_read
     for read in (
-        lambda x: f.value(x),
+        lambda x: f(x),
         lambda x: f.evaluate(x).value,
         lambda x: f.hull((x, x)).at(np.zeros(1)).value,
     ):

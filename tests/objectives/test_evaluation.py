@@ -63,12 +63,12 @@ def test_the_point_stays_as_it_is(name):
 def test_an_opened_function_remembers_and_counts_for_itself(name):
     f = FUNCTIONS[name]()
     x = f.point(np.ones(D))
-    value = f.value(x)
+    value = f(x)
     g = f.open()
     assert type(g) is type(f)
     assert g.passes == 0
     assert np.isnan(g.evaluate(x, tangent=False, read=False).value)
-    assert g.value(x) == value
+    assert g(x) == value
     assert f.passes == g.passes == READS[name][1]
     g.evaluate(f.point(np.zeros(D) + 0.5))
     assert f.passes == READS[name][1]
@@ -81,7 +81,7 @@ def test_a_run_does_not_count_into_the_function_it_was_given(name):
     result = minimize(f, LpBall(2, 0.5), FrankWolfe(), tol=1e-12, max_iter=3)
     assert result.n_passes >= 2.0
     assert f.passes == 0
-    assert f.value(f.point(result.w, result.intercept)) > -np.inf
+    assert f(f.point(result.w, result.intercept)) > -np.inf
     assert f.passes == READS[name][1], "nothing of the run is remembered"
 
 
@@ -95,8 +95,8 @@ def test_a_point_of_another_function_gives_the_value_here(name, of):
     assert found.value == pytest.approx(expected.value, rel=1e-12)
     np.testing.assert_allclose(found.slope.gradient, expected.slope.gradient, rtol=1e-7, atol=1e-9)
     z = 0.5 * there + 0.5 * g.evaluate(g.point(2 * w)).point
-    assert f.value(z) == pytest.approx(f.value(f.point(1.5 * w)), rel=1e-12)
-    assert g.value(there) == pytest.approx(g.open().value(g.point(w)), rel=1e-12), "and still its own value there"
+    assert f(z) == pytest.approx(f(f.point(1.5 * w)), rel=1e-12)
+    assert g(there) == pytest.approx(g.open()(g.point(w)), rel=1e-12), "and still its own value there"
 
 
 @pytest.mark.parametrize("name", ["squares", "logistic", "logistic, intercept", "logistic, sparse", "perturbed"])
@@ -109,10 +109,10 @@ def test_further_values_come_with_the_read(name):
     for point, value in zip((x, y), found.also, strict=True):
         assert value.point.handle is point.handle
         assert value.tangent is None
-        assert value.value == pytest.approx(f.open().value(f.point(point.w)), rel=1e-12)
+        assert value.value == pytest.approx(f.open()(f.point(point.w)), rel=1e-12)
         assert not np.isnan(f.evaluate(point, tangent=False, read=False).value)
-        assert f.value(point) == value.value
-    assert found.value == pytest.approx(f.open().value(f.point(z.w)), rel=1e-12)
+        assert f(point) == value.value
+    assert found.value == pytest.approx(f.open()(f.point(z.w)), rel=1e-12)
     assert f.passes == READS[name][0]
 
 
@@ -125,7 +125,7 @@ def test_values_of_mixtures_are_free(name):
     for g in (0.0, 0.25, 1.0):
         z = (1 - g) * x + g * v
         assert not np.isnan(f.evaluate(z, tangent=False, read=False).value)
-        assert f.value(z) == pytest.approx(f.open().value(f.point(z.w)), rel=1e-12)
+        assert f(z) == pytest.approx(f.open()(f.point(z.w)), rel=1e-12)
     assert f.passes == before
 
 
@@ -152,8 +152,8 @@ def test_an_interrupted_pass_leaves_nothing_behind(table, monkeypatch):
     monkeypatch.setattr(Failing, "armed", False)
     assert np.isnan(f.evaluate(v, tangent=False, read=False).value)
     assert f.passes == before
-    assert f.value(x) == value
-    assert f.evaluate(v).value == pytest.approx(Objective(Huber(1.0), as_data(X, Y)).value(v), rel=1e-12)
+    assert f(x) == value
+    assert f.evaluate(v).value == pytest.approx(Objective(Huber(1.0), as_data(X, Y))(v), rel=1e-12)
 
 
 def test_factored_entries_keep_their_images_and_tangents_of_mixtures_cost_no_read():
@@ -166,7 +166,7 @@ def test_factored_entries_keep_their_images_and_tangents_of_mixtures_cost_no_rea
     assert f.passes == 2
     value = f.evaluate(0.5 * x + 0.5 * v).value
     assert f.passes == 2, "the adjoint only puts residuals in their places"
-    assert value == pytest.approx(f.value(f.point(0.5 * x.w + 0.5 * v.w)), rel=1e-12)
+    assert value == pytest.approx(f(f.point(0.5 * x.w + 0.5 * v.w)), rel=1e-12)
     assert f.passes == 3
 
 
@@ -193,4 +193,4 @@ def test_values_of_further_points_under_a_smoothed_loss(intercept):
     opened = f.open()
     found = opened.evaluate(x, (other,))
     assert opened.passes <= 1 + intercept  # an intercept is searched for on images
-    assert [one.value for one in (found, *found.also)] == [f.value(x), f.value(other)]
+    assert [one.value for one in (found, *found.also)] == [f(x), f(other)]

@@ -85,10 +85,10 @@ def places(k):
 def test_values_are_those_of_the_mixture(name, k):
     f, points, hull = setting(name, k)
     # A linear function that is added to a hull is zero at its first point.
-    shift = f.value(points[0]) - hull.at(np.zeros(k - 1)).value if isinstance(f, Perturbed) else 0.0
+    shift = f(points[0]) - hull.at(np.zeros(k - 1)).value if isinstance(f, Perturbed) else 0.0
     for m in places(k):
         w = (1 - m.sum()) * points[0].w + sum(c * p.w for c, p in zip(m, points[1:], strict=True))
-        assert hull.at(m).value + shift == pytest.approx(f.value(f.point(w, points[0].intercept)), rel=1e-11)
+        assert hull.at(m).value + shift == pytest.approx(f(f.point(w, points[0].intercept)), rel=1e-11)
         np.testing.assert_allclose(hull.mix(m).w, w, atol=1e-15)
 
 
@@ -164,7 +164,7 @@ def test_unknown_images_cost_one_read_together_and_looks_cost_none(name, k):
     hull.at(np.full(k - 1, 0.1))
     assert f.passes - before == 1
     f.hull(points).at(np.full(k - 1, 0.3))
-    f.value(hull.mix(np.full(k - 1, 0.3)))
+    f(hull.mix(np.full(k - 1, 0.3)))
     assert f.passes - before == 1
 
 

@@ -169,7 +169,7 @@ def test_features_with_a_huge_mean(build, loss, outputs):
     plain = build(loss, outputs, intercept=True)
     moved = build(loss, outputs, intercept=True, offset=1e6)
     w = 0.3 * plain.w()
-    for read in (lambda f, x: f.value(x), lambda f, x: f.evaluate(x).value):
+    for read in (lambda f, x: f(x), lambda f, x: f.evaluate(x).value):
         found, expected = (read(p.f, p.f.point(w)) for p in (moved, plain))
         assert found == pytest.approx(expected, rel=1e-8)
 
@@ -201,7 +201,7 @@ def test_no_root_of_another_loss_is_not_about_classes(monkeypatch):
     monkeypatch.setattr(InterceptSearch, "find", no_root)
     sentence = r"^`fit_intercept=True` finds no finite intercept of Poisson\(\) that is best for these targets and "
     with pytest.raises(ValueError, match=sentence + r"predictions; rescale .*, or use `fit_intercept=False`\.$"):
-        f.value(f.point([1.0, 0.0]))
+        f(f.point([1.0, 0.0]))
 
 
 def test_regression_on_one_value_is_fine():

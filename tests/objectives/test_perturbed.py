@@ -45,11 +45,11 @@ every = pytest.mark.parametrize("name", FUNCTIONS)
 def test_value_and_gradient(name):
     f = FUNCTIONS[name]()
     h, w = Perturbed(f, 0.3, XI), RNG.standard_normal(3)
-    assert h.value(h.point(w)) == pytest.approx(f.value(f.point(w)) + 0.3 * XI @ w, rel=1e-13)
+    assert h(h.point(w)) == pytest.approx(f(f.point(w)) + 0.3 * XI @ w, rel=1e-13)
     difference = h.evaluate(h.point(w)).slope.gradient - f.evaluate(f.point(w)).slope.gradient
     np.testing.assert_allclose(difference, 0.3 * XI, atol=1e-12)
     assert h.smoothness() == f.smoothness()
-    assert (h.shape, h.convex, h.n) == (f.shape, f.convex, f.n)
+    assert (h.shape, h.convex, h.structure.n) == (f.shape, f.convex, f.structure.n)
     assert h.structure.predictions == f.structure.predictions
 
 
@@ -61,7 +61,7 @@ def test_a_tangent_stripped_of_the_perturbation_is_one_of_f(name):
     m = found.reported.slope
     reference = f.evaluate(f.point(z)).slope
     np.testing.assert_allclose(m.gradient, reference.gradient, atol=1e-12)
-    assert m(w) - m.constant_error - m.gradient_error * np.linalg.norm(w) <= f.value(f.point(w)) + 1e-13
+    assert m(w) - m.constant_error - m.gradient_error * np.linalg.norm(w) <= f(f.point(w)) + 1e-13
     assert found.reported.value == pytest.approx(reference(z), rel=1e-13)
     assert found.reported.value + 0.3 * XI @ z == pytest.approx(found.value, rel=1e-13)
     assert h.reported is f
@@ -72,10 +72,10 @@ def test_perturbations_nest():
     outer = Perturbed(Perturbed(f, 0.3, XI), 0.2, -XI)
     w = RNG.standard_normal(3)
     assert outer.reported is f
-    assert outer.value(outer.point(w)) == pytest.approx(f.value(f.point(w)) + 0.1 * XI @ w)
+    assert outer(outer.point(w)) == pytest.approx(f(f.point(w)) + 0.1 * XI @ w)
     found = outer.evaluate(outer.point(w)).reported
     np.testing.assert_allclose(found.slope.gradient, f.evaluate(f.point(w)).slope.gradient, atol=1e-12)
-    assert found.value == pytest.approx(f.value(f.point(w)), rel=1e-13)
+    assert found.value == pytest.approx(f(f.point(w)), rel=1e-13)
 
 
 def test_estimates_carry_the_perturbation():
@@ -91,7 +91,7 @@ def test_a_run_reports_f_and_bounds_f(solver):
     f, theta = plain(), 1e-3
     optimum = minimize(f, BALL, tol=1e-5)
     result = minimize(Perturbed(plain(), theta, XI), BALL, solver, max_iter=50, tol=1e-12)
-    assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-12)
+    assert result.value == pytest.approx(f(f.point(result.w)), rel=1e-12)
     assert result.bound <= optimum.value
     assert result.value >= optimum.bound
     # The minimiser of h is another point, at most theta times the diameter worse.
@@ -146,9 +146,9 @@ def test_its_form_errs_as_much_as_that_of_the_rows():
     assert form.errors[1] >= own.errors[1]
     assert form.errors == pytest.approx(own.errors, rel=1e-2)  # what the shift of b may add is little beside it
     w = np.array([0.5, -1.0, 2.0])
-    assert form.value(form.point(w)) == pytest.approx(h.value(h.point(w)), rel=1e-9)
-    assert form.evaluate(form.point(w)).slope.minimum(LpBall(2, 3.0))[0] < h.value(h.point(w))
-    assert own.value(own.point(w)) == pytest.approx(f.value(f.point(w)), rel=1e-9)  # the form of f is as it was
+    assert form(form.point(w)) == pytest.approx(h(h.point(w)), rel=1e-9)
+    assert form.evaluate(form.point(w)).slope.minimum(LpBall(2, 3.0))[0] < h(h.point(w))
+    assert own(own.point(w)) == pytest.approx(f(f.point(w)), rel=1e-9)  # the form of f is as it was
 
 
 def test_forms_and_patterns_are_those_of_the_function():

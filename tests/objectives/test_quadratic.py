@@ -32,7 +32,7 @@ def test_value_and_gradient(seed):
     rng = np.random.default_rng(seed)
     f = random_form(rng)
     x = f.point(rng.standard_normal(4))
-    assert f.value(x) == pytest.approx(float(exact(f, x.w)), rel=1e-12, abs=1e-13)
+    assert f(x) == pytest.approx(float(exact(f, x.w)), rel=1e-12, abs=1e-13)
     np.testing.assert_allclose(f.evaluate(x).slope.gradient, f.H @ x.w - f.b, atol=1e-13)
 
 
@@ -57,8 +57,8 @@ def test_matrix_parameters():
     columns = [QuadraticForm(f.H, f.b[:, j]) for j in range(2)]
     W = rng.standard_normal((3, 2))
     assert f.shape == (3, 2)
-    expected = sum(g.value(g.point(W[:, j])) for j, g in enumerate(columns)) + 1.0
-    assert f.value(f.point(W)) == pytest.approx(expected)
+    expected = sum(g(g.point(W[:, j])) for j, g in enumerate(columns)) + 1.0
+    assert f(f.point(W)) == pytest.approx(expected)
 
 
 def test_least_squares_after_one_pass():
@@ -66,7 +66,7 @@ def test_least_squares_after_one_pass():
     X, y, w = rng.standard_normal((30, 3)), rng.standard_normal(30), rng.standard_normal(3)
     f = Objective(Squared(), as_data(X, y))
     q = QuadraticForm(2 * X.T @ X / 30, 2 * X.T @ y / 30, float(y @ y / 30))
-    assert q.value(q.point(w)) == pytest.approx(f.value(f.point(w)), rel=1e-12)
+    assert q(q.point(w)) == pytest.approx(f(f.point(w)), rel=1e-12)
     assert q.smoothness() == pytest.approx(f.smoothness(), rel=1e-10)
 
 
@@ -92,13 +92,13 @@ def test_products_are_counted_and_values_of_mixtures_are_free():
     f = random_form(np.random.default_rng(0))
     x, v = f.point(np.ones(4)), f.point(np.arange(4.0))
     assert f.passes == 0
-    f.value(x)
-    f.value(x)
+    f(x)
+    f(x)
     assert f.passes == 1
-    f.value(v)
+    f(v)
     z = mix((0.5, x), (0.5, v))
     assert not np.isnan(f.evaluate(z, tangent=False, read=False).value)
-    f.value(z)
+    f(z)
     assert f.passes == 2
     f.evaluate(z)
     assert f.passes == 3, "a tangent multiplies afresh, because an error of the image would be one of the bound"
@@ -108,7 +108,7 @@ def test_products_are_counted_and_values_of_mixtures_are_free():
 def test_a_mixture_that_cancels_is_zero():
     f = random_form(np.random.default_rng(0))
     x = f.point(np.ones(4))
-    assert f.value(x - x) == f.c
+    assert f(x - x) == f.c
     assert f.passes == 0
 
 
@@ -135,5 +135,5 @@ def test_values_of_mixtures_need_no_product_of_their_own(seed, a, b):
     x, y = (f.point(w) for w in np.random.default_rng(seed + 1).standard_normal((2, 4)))
     f.evaluate(x), f.evaluate(y)
     z = a * x + b * y
-    assert f.value(z) == pytest.approx(float(exact(f, z.w)), rel=1e-10, abs=1e-10)
+    assert f(z) == pytest.approx(float(exact(f, z.w)), rel=1e-10, abs=1e-10)
     assert f.passes == 2

@@ -40,7 +40,7 @@ def test_values_are_off_by_no_more_than_is_stated(noise, intercept, scale):
         found = f.evaluate(f.point(w), tangent=False)
         value, b = found.value, found.intercept
         exact = exact_squares(X, w, 0.0 if b is None else b, y)
-        assert abs(Fraction(value) - exact) <= Fraction(f.rounding().value(value, w, b))
+        assert abs(Fraction(value) - exact) <= Fraction(f.structure.rounding.value(value, w, b))
         assert exact <= 2 * Fraction(reported_value(f, found))
         assert value <= reported_value(f, found) <= value + 1e-27
 
@@ -67,7 +67,7 @@ def test_a_run_reports_no_less_than_rounding_hides(intercept):
         assert result.gap == result.value - result.bound
         assert result.certificate.value == result.value
         plain = Objective(Squared(), as_data(X, y), fit_intercept=intercept)
-        below += exact > 2 * Fraction(plain.value(plain.point(result.w, result.intercept)))
+        below += exact > 2 * Fraction(plain(plain.point(result.w, result.intercept)))
     assert below, "without the floor some values would be far too small"
 
 
@@ -116,19 +116,19 @@ def test_images(kind):
             for row, c in zip(X.tolist(), columns, strict=True)
         ]
     square = sum((u - e) ** 2 for u, e in zip(image, exact, strict=True)) / 15
-    assert 0 < square <= Fraction(f.rounding().predictions(w, None)) ** 2
+    assert 0 < square <= Fraction(f.structure.rounding.predictions(w, None)) ** 2
 
 
 def test_columns_bound_predictions_better_than_norms():
     X, w, y = planted(0, 1.0, scale=1e-8)
     f, ball = Objective(Squared(), as_data(X, y)), LpBall(2, 1e9)
     coarse = np.sqrt(f.data.column_stats.mean_square) * np.linalg.norm(w)
-    assert np.sqrt(np.mean((X @ w) ** 2)) <= f.rounding().extent(w) <= 1e-6 * coarse
+    assert np.sqrt(np.mean((X @ w) ** 2)) <= f.structure.rounding.extent(w) <= 1e-6 * coarse
     for seed in range(20):
         v = np.random.default_rng(seed).standard_normal(5)
         v *= 1e9 / np.linalg.norm(v)
         images = np.abs(X @ v)
-        mean, most = f.rounding().extents(ball, (5,))
+        mean, most = f.structure.rounding.extents(ball, (5,))
         assert np.sqrt(np.mean(images**2)) <= mean
         assert images.max() <= most
 
@@ -138,7 +138,7 @@ def test_norms_that_depend_on_signs_keep_the_coarse_extents():
     f = Objective(Squared(), as_data(X, y))
     ball = SchattenBall(1.5, 1.0)
     own = f.data.column_stats
-    assert f.rounding().extents(ball, (3, 2)) == (np.sqrt(own.mean_square), own.row_norm)
+    assert f.structure.rounding.extents(ball, (3, 2)) == (np.sqrt(own.mean_square), own.row_norm)
 
 
 def rounding(units, products, mean_square):

@@ -52,7 +52,7 @@ def test_what_a_function_says_cannot_be_changed():
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0.0
     other = dataclasses.replace(x, w=0.0 * x.w)
-    assert f.value(other) == pytest.approx(f.value(f.point(np.zeros(4))))
+    assert f(other) == pytest.approx(f(f.point(np.zeros(4))))
 
 
 def test_the_intercept_of_a_result_is_the_users():
@@ -76,10 +76,10 @@ def test_threads_may_share_an_objective():
     X, y = tables()
     f = Objective(Logistic(), as_data(X, y), fit_intercept=True)
     points = [f.point(np.full(4, 0.01 * k)) for k in range(8)]
-    due = [f.open().value(x) for x in points]
+    due = [f.open()(x) for x in points]
 
     def look(k):
-        return [f.value(points[(k + j) % 8]) == due[(k + j) % 8] for j in range(200)]
+        return [f(points[(k + j) % 8]) == due[(k + j) % 8] for j in range(200)]
 
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -183,7 +183,7 @@ def test_a_callback_that_reads_the_data_changes_nothing(solver, kind):
 
     def look(run):
         run.f.evaluate(run.f.point(np.ones(4)))
-        run.f.value(run.state.x)
+        run.f(run.state.x)
 
     plain = minimize(f, BALL, solver, tol=1e-6, max_iter=60)
     looked = minimize(f, BALL, solver, tol=1e-6, max_iter=60, callbacks=[look])

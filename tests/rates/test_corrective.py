@@ -38,9 +38,9 @@ CORRECTIVE, PLAIN = CorrectivePrimalAveraging(), PrimalAveraging()
 def descends_below_the_plain_step(f, ball, steps):
     for old, new in pairwise(islice(iterate(f, ball, CORRECTIVE), steps)):
         gamma = CORRECTIVE.schedule.weight(new.t)
-        plain = f.value(f.point((1 - gamma) * old.x.w + gamma * new.v.w))
-        value, before = f.value(f.point(new.x.w)), f.value(f.point(old.x.w))
-        rounding = 1e-13 * abs(f.value(f.point(ball.centre(f.shape))))
+        plain = f(f.point((1 - gamma) * old.x.w + gamma * new.v.w))
+        value, before = f(f.point(new.x.w)), f(f.point(old.x.w))
+        rounding = 1e-13 * abs(f(f.point(ball.centre(f.shape))))
         assert value <= min(plain, before) + rounding
 
 

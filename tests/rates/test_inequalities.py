@@ -51,9 +51,9 @@ def ledger(f, ball, solver, steps):
     for old, new in pairwise([first, *islice(iterate(f, ball, solver), steps)]):
         gamma, length = solver.schedule.weight(new.t), float(np.sum((new.v.w - old.v.w) ** 2))
         step = 0.5 * L * gamma**2 * length
-        one = (1 - gamma) * f.value(old.x) + gamma * new.evaluation.slope(new.v.w) + step
+        one = (1 - gamma) * f(old.x) + gamma * new.evaluation.slope(new.v.w) + step
         bound, moved = (1 - gamma) * bound + step, moved + length
-        rows.append((f.value(new.x), new.m(new.v.w), one, bound, 2 * L * moved / (new.t * (new.t + 1))))
+        rows.append((f(new.x), new.m(new.v.w), one, bound, 2 * L * moved / (new.t * (new.t + 1))))
     return np.array(rows).T
 
 

@@ -23,7 +23,7 @@ def least_squares(seed):
 
 def errors(f, ball, solver, best):
     states = islice(iterate(f, ball, solver), STEPS)
-    return np.array([max(f.value(f.point(state.x.w)) - best, 1e-18) for state in states])
+    return np.array([max(f(f.point(state.x.w)) - best, 1e-18) for state in states])
 
 
 @pytest.mark.slow

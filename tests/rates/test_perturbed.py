@@ -71,8 +71,8 @@ def test_a_run_on_h_reports_f(small, solver, p, rho):
     f, ball, best = small.form, small.ball(p, rho), small.optimum(p, rho)[2]
     h = perturb(f, ball, 0.5 * best, np.random.default_rng(0))
     result = minimize(h, ball, solver, tol=1e-9, max_iter=200)
-    assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-12)
-    assert abs(h.value(h.point(result.w)) - result.value) > 1e-4 * best
+    assert result.value == pytest.approx(f(f.point(result.w)), rel=1e-12)
+    assert abs(h(h.point(result.w)) - result.value) > 1e-4 * best
     assert result.bound <= best <= result.value
     values = result.trace["value"]
     assert np.all(values[np.isfinite(values)] >= best * (1 - 1e-12))
@@ -91,4 +91,4 @@ def test_the_error_of_f_is_at_most_the_gap_of_h_and_a_quarter_of_epsilon(small, 
         assert h.theta * ball.diameter(h.shape) == pytest.approx(epsilon / 4, rel=1e-12)
         for state in islice(iterate(h, ball, PrimalAveraging()), 60):
             error = small.errors([state.x.w], p, rho)[0] * best
-            assert error <= h.value(state.x) - state.m(state.v.w) + epsilon / 4 + 1e-12 * best
+            assert error <= h(state.x) - state.m(state.v.w) + epsilon / 4 + 1e-12 * best

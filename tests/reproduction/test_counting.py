@@ -44,8 +44,8 @@ def test_the_exact_search_on_the_gram_matrix(problem):
     case = OnGram(problem, 0.9)
     (w,), f = islice(case.variants()[FWLS], 1), problem.form
     v = case.oracle(case.gradient(case.zero))
-    values = [f.value(f.point(gamma * v)) for gamma in np.linspace(0, 1, 1001)]
-    assert f.value(f.point(w)) <= min(values)
+    values = [f(f.point(gamma * v)) for gamma in np.linspace(0, 1, 1001)]
+    assert f(f.point(w)) <= min(values)
 
 
 @pytest.mark.parametrize("name", [PA, FWPLR, OPTION_B])

@@ -128,7 +128,7 @@ def test_a_point_outside_is_no_answer_whatever_its_value(case):
 
 
 def f_of(f):
-    return lambda w: f.value(f.point(w))
+    return lambda w: f(f.point(w))
 
 
 def test_a_modest_claim_is_true_too():

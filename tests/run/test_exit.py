@@ -81,7 +81,7 @@ def test_a_point_in_factors_that_was_let_out_is_scaled_back(beyond):
     result = minimize(f, ball, FrankWolfe(), callbacks=[let_out])
     assert ball.norm(result.w) <= ball.radius
     assert ball.norm(result.w) == pytest.approx(ball.radius, rel=1e-12)
-    assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-12)
+    assert result.value == pytest.approx(f(f.point(result.w)), rel=1e-12)
     assert result.certificate.verify(objective=f).ok
 
 
@@ -103,7 +103,7 @@ def test_only_an_image_that_was_formed_for_the_evaluation_counts_as_recomputed()
     assert recomputed(f, x) is None
     found = f.evaluate(x)
     assert recomputed(f, x) is recomputed(f, found.point) is found
-    f.value(f.point(np.zeros(6)))
+    f(f.point(np.zeros(6)))
     assert recomputed(f, x) is found  # whatever else was asked for since
     f.evaluate(y, tangent=False)
     assert recomputed(f, y) is None  # a value alone
@@ -167,7 +167,7 @@ def test_a_point_that_a_callback_puts_in_the_place_of_the_answer_is_read():
         return True
 
     result = minimize(f, ball, WorkingSet(), callbacks=[exchange])
-    assert result.value == f.value(f.point(result.w)) > 0.0
+    assert result.value == f(f.point(result.w)) > 0.0
 
 
 def test_a_value_beyond_all_numbers_is_no_convergence():

@@ -72,7 +72,7 @@ def test_one_changed_row_is_noticed(loss, offset):
     row = int(np.argmax(np.abs(Y)))
     y[row] += np.sign(Y[row]) * max(1.0, 0.01 * len(y) * own.value)
     changed = Objective(loss, as_data(X, y), fit_intercept=True).reported
-    moved = abs(changed.value(changed.point(own.w, own.intercept)) - own.value)
+    moved = abs(changed(changed.point(own.w, own.intercept)) - own.value)
     assert moved > 1e-3 * own.value
     assert not own.verify(X, y).ok
 

@@ -48,7 +48,7 @@ def test_in_a_callback(name):
     assert result.n_iter == 4
     assert BALL.contains(result.w)
     assert result.bound <= result.value
-    assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-12)
+    assert result.value == pytest.approx(f(f.point(result.w)), rel=1e-12)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def test_in_the_middle_of_a_read(name, case, monkeypatch):
         monkeypatch.setattr(DenseData, "run", run)
         assert result.status is Status.INTERRUPTED
         assert result.bound <= best * (1 + 1e-12)
-        assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-11)
+        assert result.value == pytest.approx(f(f.point(result.w)), rel=1e-11)
 
 
 class Finger:
@@ -124,7 +124,7 @@ def test_at_any_line_of_the_first_step(chosen):
         status = result.status
         assert ball.contains(result.w)
         assert result.bound <= best + 1e-12
-        assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-12)
+        assert result.value == pytest.approx(f(f.point(result.w)), rel=1e-12)
         moment += 5
     assert moment > 100, "the step has many lines, and each fifth was interrupted"
 

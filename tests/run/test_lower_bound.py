@@ -29,7 +29,7 @@ def optimum():
     w = np.zeros(3)
     for _ in range(500):
         w = BALL.project(w - (F.H @ w - F.b) / 2.0)
-    return F.value(F.point(w))
+    return F(F.point(w))
 
 
 def test_nothing_is_claimed_before_the_first_tangent():

@@ -49,7 +49,7 @@ def test_a_tangent_without_the_intercept_proves_nothing():
     z = f.evaluate(f.point(np.zeros(3)), (f.point(np.zeros(3)),), near=True)
     (x,) = z.also
     assert z.slope.lower(LpBall(2, 1.0)) <= x.value
-    assert x.value == pytest.approx(f.value(f.point(np.zeros(3))))
+    assert x.value == pytest.approx(f(f.point(np.zeros(3))))
 
 
 @pytest.mark.parametrize("a", np.random.default_rng(0).uniform(0.5, 2.0, 12))

@@ -31,7 +31,7 @@ BALL = LpBall(1.5, 1.0)
 def test_relative_gap_is_relative_to_the_value_or_a_part_of_the_centre(name, case):
     f = problem(case)
     result = minimize(f, BALL, solver(name), max_iter=6, start=np.full(f.shape, 0.05))
-    centre = f.reported.value(f.reported.point(np.zeros(f.shape)))
+    centre = f.reported(f.reported.point(np.zeros(f.shape)))
     assert result.relative_gap == result.gap / max(abs(result.value), 1e-6 * abs(centre))
 
 
@@ -95,9 +95,9 @@ def test_the_best_point_is_returned_not_the_last():
     for limit in range(2, 10):
         f = problem("squares")
         result = minimize(f, LpBall(1.5, 4.0), FrankWolfe(OpenLoop()), max_iter=limit, tol=0.0)
-        last, best = f.value(result.state.x), np.nanmin(result.trace["value"])
+        last, best = f(result.state.x), np.nanmin(result.trace["value"])
         ups += last > best * (1 + 1e-9)
-        assert result.value <= min(last, best, f.value(f.point(np.zeros(4)))) * (1 + 1e-14)
+        assert result.value <= min(last, best, f(f.point(np.zeros(4)))) * (1 + 1e-14)
     assert ups > 0
 
 
@@ -114,7 +114,7 @@ def test_nothing_but_the_point_is_trusted_at_the_end(case):
 
     f = problem(case)
     result = minimize(f, BALL, FrankWolfe(OpenLoop()), max_iter=4, tol=0.0, callbacks=[spoil])
-    assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-9)
+    assert result.value == pytest.approx(f(f.point(result.w)), rel=1e-9)
     assert result.value > 1e-3
 
 

@@ -167,7 +167,7 @@ def test_a_function_that_overflows_returns_the_best_point_before(solver, caplog)
     assert result.status is Status.NOT_FINITE
     assert "not finite in the iteration after `n_iter`" in str(result.status)
     assert f"iteration {result.n_iter + 1}: `fun(w)` must return a finite value" in caplog.text
-    assert result.value <= f.value(f.point([0.1, 0.1]))
+    assert result.value <= f(f.point([0.1, 0.1]))
     assert -math.inf < result.bound <= result.value
     assert result.certificate.verify(objective=f).ok
 

@@ -41,7 +41,7 @@ def test_values_are_those_of_the_iterates(name):
     points = []
     f = problem("logistic, intercept")
     result = minimize(f, BALL, solver(name), max_iter=8, tol=0.0, callbacks=[lambda run: points.append(run.state.x.w)])
-    values = [f.value(f.point(w)) for w in points]
+    values = [f(f.point(w)) for w in points]
     known = np.isfinite(result.trace["value"])
     assert known.sum() >= 7
     np.testing.assert_allclose(result.trace["value"][known], np.array(values)[known], rtol=1e-11)

@@ -108,8 +108,8 @@ def test_corrective_steps_are_no_worse_than_plain_ones():
         before, v, t = state.x, state.v, state.t + 1
         following = next(iterate(f, BALL, solver("PA, corrective"), state=state))
         g = 2 / (t + 1)
-        plain = f.value(f.point((1 - g) * before.w + g * following.v.w))
-        assert f.value(following.x) <= min(plain, f.value(before)) + 1e-14
+        plain = f(f.point((1 - g) * before.w + g * following.v.w))
+        assert f(following.x) <= min(plain, f(before)) + 1e-14
         corners = np.c_[before.w, following.v.w, v.w]
         coordinates = np.linalg.lstsq(np.r_[corners, np.ones((1, 3))], np.r_[following.x.w, 1.0], rcond=None)[0]
         np.testing.assert_allclose(corners @ coordinates, following.x.w, atol=1e-9)

@@ -88,7 +88,7 @@ class Wrapped(SmoothFunction):
     structure = None
 
     def __init__(self, f):
-        self.f, self.shape, self.convex, self.n = f, f.shape, f.convex, f.n
+        self.f, self.shape, self.convex = f, f.shape, f.convex
         self.structure = replace(f.structure, name=type(self).__name__, quadratic=False)
 
     @property

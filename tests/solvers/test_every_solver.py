@@ -31,7 +31,7 @@ def optimum():
                 new = f.point(BALL.project(y.w - f.evaluate(y).slope.gradient / L))
                 theta, old = (1 + np.sqrt(1 + 4 * theta**2)) / 2, theta
                 y, x = f.point(new.w + (old - 1) / theta * (new.w - x.w)), new
-            found[name] = f.value(x)
+            found[name] = f(x)
         return found[name]
 
     return of
@@ -58,7 +58,7 @@ def test_convex(name, case, optimum):
     assert result.gap == result.value - result.bound
     assert BALL.contains(result.w)
     assert result.w.shape == f.shape
-    assert result.value == pytest.approx(f.reported.value(f.reported.point(result.w)), rel=1e-10)
+    assert result.value == pytest.approx(f.reported(f.reported.point(result.w)), rel=1e-10)
     slow = any(word in name for word in ("square root", "last gradient", "single", "minibatch", "with L"))
     assert result.relative_gap <= (1.0 if slow else 0.2)
 
@@ -69,11 +69,11 @@ def test_not_convex(name, case):
     result = minimize(f, BALL, solver(name), max_iter=12, tol=1e-5, callbacks=[stays_inside])
     assert result.bound is None
     assert BALL.contains(result.w)
-    start = f.value(f.point(np.zeros(f.shape)))
+    start = f(f.point(np.zeros(f.shape)))
     assert result.value < start
     x = f.point(result.w, result.intercept)
     m = f.evaluate(x).slope
-    assert f.value(x) == pytest.approx(result.value, rel=1e-8)
+    assert f(x) == pytest.approx(result.value, rel=1e-8)
     assert result.gap == pytest.approx(np.vdot(m.gradient, result.w) + BALL.support(m.gradient), rel=1e-4, abs=1e-9)
     smallest, at = result.smallest_gap
     assert smallest <= result.gap
@@ -85,7 +85,7 @@ def test_monotone(name, case):
     """Rules that look, and projected gradient with 1/L, never go up."""
     f = problem(case)
     states = islice(iterate(f, BALL, solver(name)), 8)
-    values = [f.value(f.point(np.zeros(f.shape))), *(f.value(state.x) for state in states)]
+    values = [f(f.point(np.zeros(f.shape))), *(f(state.x) for state in states)]
     for before, after in pairwise(values):
         assert after <= before + 1e-12 * abs(before)
     assert values[-1] < values[0]

@@ -193,7 +193,7 @@ def test_the_start_of_a_smoothed_loss_is_no_better_than_its_value(intercept):
     ball = LpBall(2.0, 1.0)
     result, other = minimize(f, ball, ConstrainedNewton()), minimize(f, ball, FrankWolfe(), max_iter=200)
     assert result.w.any()
-    assert f.value(f.point(result.w)) <= f.value(f.point(other.w)) + 1e-6
+    assert f(f.point(result.w)) <= f(f.point(other.w)) + 1e-6
 
 
 @pytest.mark.parametrize("radius", [600.0, 738.0, 740.0, 741.0, 742.0, 745.0, 1e4])

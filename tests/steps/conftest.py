@@ -41,7 +41,7 @@ class Segment:
     hull: Hull
 
     def value(self, s: float) -> float:
-        return self.f.value(self.f.point((1 - s) * self.x.w + s * self.v.w, self.x.intercept))
+        return self.f(self.f.point((1 - s) * self.x.w + s * self.v.w, self.x.intercept))
 
 
 @pytest.fixture(scope="session")

@@ -39,7 +39,7 @@ def test_inverse_smoothness(segment, name):
     new, eta, memory = take(InverseSmoothness(), s)
     assert (eta, memory) == (1.0 / L, L)
     np.testing.assert_array_equal(new.w, BALL.project(s.x.w - s.m.gradient / L))
-    assert s.f.value(new) <= s.f.value(s.x)
+    assert s.f(new) <= s.f(s.x)
 
 
 def test_inverse_square_root(segment, name):
@@ -57,8 +57,8 @@ def test_backtracking_keeps_its_promise(segment, name):
     for _ in range(3):
         new, eta, memory = take(BacktrackingGradient(), s, memory=memory)
         step = new.w - s.x.w
-        promise = s.f.value(s.x) + np.vdot(s.m.gradient, step) + 0.5 / eta * np.sum(step**2)
-        assert s.f.value(new) <= promise + 1e-12 * abs(promise)
+        promise = s.f(s.x) + np.vdot(s.m.gradient, step) + 0.5 / eta * np.sum(step**2)
+        assert s.f(new) <= promise + 1e-12 * abs(promise)
         assert memory == pytest.approx(1.0 / eta)
         assert memory <= 2.0 * max(s.f.smoothness(), np.linalg.norm(s.m.gradient) / max(1.0, np.linalg.norm(s.x.w)))
 

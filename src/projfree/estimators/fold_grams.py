@@ -155,7 +155,7 @@ class FoldMoments:
 def gap_on_rows(f: Objective, ball: ConstraintSet, w: Array) -> float:
     """The relative gap of a point from one read of the rows, whose squares are not negative."""
     here = f.evaluate(f.point(w))
-    bound, centre = max(GapBound.of(ball, here).bound, 0.0), f.value(f.point(np.zeros(f.shape)))
+    bound, centre = max(GapBound.of(ball, here).bound, 0.0), f(f.point(np.zeros(f.shape)))
     gap = max(here.value - bound, 0.0)
     return gap / max(here.value, LEAST_VALUE * centre) if gap > 0.0 else 0.0
 

@@ -123,7 +123,9 @@ def _has_working_sets(f: SmoothFunction, ball: ConstraintSet) -> bool:
 def _small_form(f: SmoothFunction) -> QuadraticForm | None:
     """Squares as a quadratic form, None where it would be larger than the table or than what is factorised."""
     d = f.shape[0]
-    small = f.structure.quadratic_form and d <= (MOST_PARAMETERS if f.n is None or d <= f.n else FORMED)
+    small = f.structure.quadratic_form and d <= (
+        MOST_PARAMETERS if f.structure.n is None or d <= f.structure.n else FORMED
+    )
     return f.quadratic_form() if small else None
 
 

@@ -43,7 +43,7 @@ def sharpened_penalty(
     f, power = prepared.problem.objective, norm_power(prepared.ball)
     loss: Any = f.loss
     width = loss.delta / f.structure.smoothing_error
-    centre = float(f.reported.value(f.point(np.zeros(f.shape))))
+    centre = float(f.reported(f.point(np.zeros(f.shape))))
     if not centre > 0.0:  # no coefficients have a smaller loss
         w = np.zeros(f.shape)
         return replace(prepared, ball=ball_through(prepared.ball, w), start=w, start_is_solution=True)
@@ -71,7 +71,7 @@ def sharpened(
     f = problem.objective
     loss: Any = f.loss
     width = loss.delta / f.structure.smoothing_error  # of the parabola for each unit of the excess
-    centre = float(f.reported.value(f.point(np.zeros(f.shape))))
+    centre = float(f.reported(f.point(np.zeros(f.shape))))
     excess, due = FIRST * centre, 0.5 * max(tol, LEAST_TOL) * LEAST * centre
     for _ in range(MOST):
         if not excess > due:

@@ -31,6 +31,8 @@ class FunctionStructure:
         The function in a few words.
     data : str
         The kind of data, for messages; empty where there is none.
+    n : int or None
+        The number of rows, which samples are drawn from; None where there is nothing to sample.
     outputs : int
         Predictions for each row.
     quadratic : bool
@@ -58,6 +60,8 @@ class FunctionStructure:
         The places of observed entries, where gradients live on them.
     intercept_shape : tuple of int or None
         The shape of an intercept, None where there is none or where any will do.
+    rounding : Rounding or None
+        How far values and bounds move where rows are summed in another way; None where that is not known.
     contradicted : bool or None
         Whether a tangent was found above a value elsewhere, so that the function is not convex. None where nobody has
         to look: only the users of functions of their own may state what is not so.
@@ -65,6 +69,7 @@ class FunctionStructure:
 
     name: str
     data: str = ""
+    n: int | None = None
     outputs: int = 1
     quadratic: bool = False
     hessian: bool = False
@@ -78,6 +83,7 @@ class FunctionStructure:
     term_size: float | None = None
     pattern: Pattern | None = None
     intercept_shape: tuple[int, ...] | None = None
+    rounding: Rounding | None = None
     contradicted: bool | None = None
 
     @property
@@ -96,14 +102,11 @@ class SmoothFunction(ABC):
     ----------
     shape : tuple of int
         Shape of the parameter.
-    n : int or None
-        The number of rows, which samples are drawn from; None where there is nothing to sample.
     convex : bool
         Whether the function is convex; only then do tangents bound it from below.
     """
 
     shape: tuple[int, ...]
-    n: int | None = None
     convex: bool = True
 
     @property
@@ -149,7 +152,7 @@ class SmoothFunction(ABC):
             Whether to take the intercepts that points have instead of the best ones, which saves the search for them.
         """
 
-    def value(self, x: Point) -> float:
+    def __call__(self, x: Point) -> float:
         """The value at ``x``; costs no read where the workspace knows the predictions of ``x``."""
         return self.evaluate(x, tangent=False).value
 
@@ -194,10 +197,6 @@ class SmoothFunction(ABC):
         if isinstance(w, np.ndarray):
             w = frozen(np.array(w, dtype=np.float64))
         return Point(w, None if intercept is None else frozen(np.array(intercept, dtype=np.float64)))
-
-    def rounding(self) -> Rounding | None:
-        """How far values and bounds move where rows are summed in another way; None where that is not known."""
-        return None
 
     @property
     def reported(self) -> SmoothFunction:

@@ -52,7 +52,7 @@ class BlackBox(SmoothFunction):
     --------
     >>> from projfree import BlackBox
     >>> f = BlackBox(lambda w: (w @ w, 2 * w), shape=(2,), convex=True)
-    >>> f.value(f.point([3.0, 4.0]))
+    >>> f(f.point([3.0, 4.0]))
     25.0
     """
 
@@ -294,7 +294,7 @@ def check_gradient(f: SmoothFunction | Callable[[Array], tuple[Any, Any]], w: An
         for step in (h, 2.0 * h):
             unit = np.zeros(w.shape)
             unit[index] = step
-            above, below = (g.value(g.point(w + end)) for end in (unit, -unit))
+            above, below = (g(g.point(w + end)) for end in (unit, -unit))
             quotients.append((above - below) / (2.0 * step))
         noise = eps * (abs(here.value) + abs(above) + abs(below)) / h + abs(quotients[1] - quotients[0])
         entry, allowed = float(gradient[index]), FACTOR * noise + RELATIVE * scale

@@ -23,7 +23,6 @@ from projfree.objectives.hessian import RowHessian
 from projfree.objectives.hull import Hull
 from projfree.objectives.intercept import Centred, Intercept, Profiled
 from projfree.objectives.quadratic import QuadraticForm, gram_form
-from projfree.objectives.rounding import Rounding
 from projfree.objectives.row_steps import ValueSum
 
 FORMS = ("auto", "gram", "data")
@@ -55,7 +54,7 @@ class Objective(SmoothFunction):
     >>> import numpy as np
     >>> from projfree import Objective, Squared, as_data
     >>> f = Objective(Squared(), as_data(np.array([[1.0], [2.0]]), [1.0, 4.0]))
-    >>> f.value(f.point([1.0]))
+    >>> f(f.point([1.0]))
     2.0
     """
 
@@ -81,7 +80,7 @@ class Objective(SmoothFunction):
 
     def _hold(self, loss: Loss, data: Data, kind: Any) -> None:
         """Take the data in, with targets as the loss wants them and the strategy for the intercept."""
-        self.loss, self.convex, self.n = loss, loss.convex, data.n
+        self.loss, self.convex = loss, loss.convex
         self.data = data.with_targets(loss.targets)
         self.outputs = loss.outputs(self.data.quantile(1.0)[None])
         self.shape = data.shape(self.outputs)
@@ -93,6 +92,7 @@ class Objective(SmoothFunction):
         self._structure = FunctionStructure(
             name=f"{loss!r}{strategy.described}",
             data=type(self.data).__name__ if strategy.measured else "",
+            n=data.n,
             outputs=math.prod(self.outputs),
             quadratic=is_squared(loss),
             hessian=hessian,
@@ -105,6 +105,7 @@ class Objective(SmoothFunction):
             term_size=None if math.isfinite(loss.smoothness) else strategy.rounding.floor,
             pattern=self.data.pattern,
             intercept_shape=None if strategy.constant is None else strategy.constant.shape,
+            rounding=strategy.rounding if strategy.measured else None,
         )
         self.workspace, self._memory = self.data.open(), Memory()
         #: What one pass found for good, such as the Gram matrix, shared by all that were opened from this one.
@@ -162,9 +163,6 @@ class Objective(SmoothFunction):
     def reported(self) -> Objective:
         return Unsmoothed(self) if self.structure.smoothing_error else self
 
-    def rounding(self) -> Rounding | None:
-        return self.intercept_strategy.rounding if self.intercept_strategy.measured else None
-
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
         return Minorant(-np.inf, self.intercept_strategy.estimate(self.workspace.sample(m, rng), x))
 
@@ -217,13 +215,15 @@ class Unsmoothed(Objective):
     >>> from projfree import Objective, Quantile, as_data
     >>> f = Objective(Quantile(0.5, delta=1.0), as_data(np.array([[1.0], [2.0]]), [1.0, 4.0]))
     >>> x = f.point([1.0])
-    >>> f.value(x), f.reported.value(x)
+    >>> f(x), f.reported(x)
     (0.4375, 0.5)
     """
 
     def __init__(self, f: Objective) -> None:
         self.__dict__.update(f.open().__dict__)
-        self._structure = replace(self.structure, smoothing_error=0.0)
+        rounding = self.structure.rounding
+        corner = None if rounding is None else replace(rounding, corner=True)
+        self._structure = replace(self.structure, smoothing_error=0.0, rounding=corner)
 
     def evaluate(self, x: Point, also: tuple[Point, ...] = (), **how: bool) -> Evaluation:
         found = super().evaluate(x, also, **{**how, "keep": True})
@@ -234,10 +234,6 @@ class Unsmoothed(Objective):
             return found
         exact = self.workspace.fold(ValueSum(self.loss.exact, found.intercept), (found.point,))[0]
         return Evaluation(found.point, float(exact), found.tangent)
-
-    def rounding(self) -> Rounding | None:
-        found = super().rounding()
-        return None if found is None else replace(found, corner=True)
 
     @property
     def reported(self) -> Objective:

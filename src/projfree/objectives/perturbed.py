@@ -39,7 +39,7 @@ class Perturbed(SmoothFunction):
     >>> import numpy as np
     >>> from projfree import Perturbed, QuadraticForm
     >>> h = Perturbed(QuadraticForm(np.eye(2), np.zeros(2)), theta=0.5, xi=np.array([0.0, 1.0]))
-    >>> h.value(h.point([0.0, 2.0])), h.reported.value(h.point([0.0, 2.0]))
+    >>> h(h.point([0.0, 2.0])), h.reported(h.point([0.0, 2.0]))
     (3.0, 2.0)
     """
 
@@ -48,7 +48,7 @@ class Perturbed(SmoothFunction):
         self.xi = all_finite("xi", real_array("xi", xi)).astype(np.float64)
         if self.xi.shape != f.shape:
             raise ValueError(f"`xi` must have the shape {f.shape} of the parameter, got {self.xi.shape}.")
-        self.shape, self.convex, self.n = f.shape, f.convex, f.n
+        self.shape, self.convex = f.shape, f.convex
 
     @property
     def passes(self) -> float:
@@ -92,7 +92,7 @@ class Perturbed(SmoothFunction):
     @property
     def structure(self) -> FunctionStructure:
         own = self.f.structure
-        return replace(own, name=f"Perturbed {own.name}", loss=None, least=-math.inf)
+        return replace(own, name=f"Perturbed {own.name}", loss=None, least=-math.inf, rounding=None)
 
     def fingerprint(self) -> str:
         return f"perturbed {self.theta!r} {short_hash('', self.xi)} {self.f.fingerprint()}"

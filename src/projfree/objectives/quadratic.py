@@ -45,7 +45,7 @@ class QuadraticForm(SmoothFunction):
     >>> import numpy as np
     >>> from projfree import QuadraticForm
     >>> f = QuadraticForm(np.diag([2.0, 4.0]), np.array([2.0, 0.0]))
-    >>> f.value(f.point([1.0, 0.0]))
+    >>> f(f.point([1.0, 0.0]))
     -1.0
     """
 
@@ -152,7 +152,7 @@ class QuadraticForm(SmoothFunction):
         images = [self.product(p) - self.product(base) for p in others]
         gradient = np.array([inner(slope, d) for d in differences])
         hessian = np.array([[inner(a, image) for image in images] for a in differences])
-        return Local(self.value(base), gradient, (hessian + hessian.T) / 2.0)
+        return Local(self(base), gradient, (hessian + hessian.T) / 2.0)
 
     def hessian(self, x: Point, features: Array | None = None) -> FormHessian:
         return FormHessian(self, features)
@@ -257,7 +257,7 @@ def gram_form(gram: Gram, fit_intercept: bool = False, table_errors: TableErrors
     >>> from projfree import as_data
     >>> data = as_data(np.array([[1.0], [2.0]]), [1.0, 4.0])
     >>> f = gram_form(data.gram())
-    >>> f.value(f.point([1.0]))
+    >>> f(f.point([1.0]))
     2.0
     """
     H, b, c = gram.quadratic(fit_intercept)

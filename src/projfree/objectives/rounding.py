@@ -204,7 +204,7 @@ class Rounding:
 def reported_value(f: SmoothFunction, found: Evaluation) -> float:
     """The value that was found, but no less than what rounding may hide of it, where that is known."""
     value, x = found.value, found.point
-    rounding = f.rounding() if f.convex else None  # of other functions nothing is proved
+    rounding = f.structure.rounding if f.convex else None  # of other functions nothing is proved
     hidden = value if rounding is None else rounding.value(value, x.w, x.intercept)
     return hidden if 0.0 <= value < hidden else value
 

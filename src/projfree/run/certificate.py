@@ -116,7 +116,7 @@ class Certificate:
             scaled.
         """
         f, ball = self._objective(X, y, sample_weight, objective), self.ball
-        rounding, opened, least = f.rounding(), f.open(), f.structure.least
+        rounding, opened, least = f.structure.rounding, f.open(), f.structure.least
         x = f.point(self.w, self.intercept)
         z = opened.evaluate(f.point(self.witness, self.witness_intercept), (x,), near=True)
         here = z.also[0] if z.also else opened.evaluate(x, tangent=False)
@@ -216,7 +216,7 @@ def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
         _discard_claims(run)
     structure = run.f.structure
     if structure.smoothing_error and run.scale > abs(run.value):  # the value at the centre was only bounded
-        run.centre_value = f.value(f.point(run.centre))
+        run.centre_value = f(f.point(run.centre))
     at, bound, support = run.best, -math.inf, math.nan
     if run.convex:
         if not run.unproved:

@@ -358,7 +358,7 @@ def _is_small(f: SmoothFunction, ball: ConstraintSet) -> bool:
 
     Its threads gain nothing on small matrices, and lose a factor of ten or more if another process has a core.
     """
-    if f.structure.quadratic and f.n is None:  # products with its matrix
+    if f.structure.quadratic and f.structure.n is None:  # products with its matrix
         return f.shape[0] ** 2 < LARGE
     return not ball.structure(f.shape).spectral or isinstance(f.shape, FactoredShape) or math.prod(f.shape) < LARGE
 

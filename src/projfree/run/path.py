@@ -128,7 +128,7 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
 
 def solves_as_form(f: SmoothFunction, ball: ConstraintSet, solver: Any, radii: int) -> bool:
     """Whether the plan for so many radii, or the user, solves squares over rows as a quadratic form."""
-    if f.n is None or f.reported is not f or not f.structure.quadratic_form:
+    if f.structure.n is None or f.reported is not f or not f.structure.quadratic_form:
         return False
     return isinstance(plan(f, ball, radii=radii).solver if solver in ("auto", None) else solver, Direct)
 

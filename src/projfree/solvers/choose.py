@@ -83,13 +83,13 @@ def plan(f: SmoothFunction, ball: ConstraintSet, *, radii: int = 1) -> Plan:
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
     ball.check_shape(f.shape)
     solver, why = _choose(f, ball, count("radii", radii))
-    rows = "" if f.n is None else f"{f.n:,} rows, "
+    rows = "" if f.structure.n is None else f"{f.structure.n:,} rows, "
     return Plan(f"{f.structure.name} {rows}{f.shape} over {ball!r}", solver, why)
 
 
 def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver, str]:
     """The first solver of the list that applies, and why."""
-    own, structure = f.structure, ball.structure(f.shape)
+    own, n, structure = f.structure, f.structure.n, ball.structure(f.shape)
     lp, flat, fast = structure.plain_lp, structure.group_l1, structure.projection == "fast"
     d, D, working = f.shape[0], math.prod(f.shape), solvers.WorkingSet.smallest
     if own.own_rows and structure.projection != "none":
@@ -97,16 +97,16 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
         descent = solvers.ProjectedGradient(BacktrackingGradient())
         return (solvers.AcceleratedProjectedGradient() if f.convex else descent), why
     second_order = own.hessian and f.convex and own.form != "gram"
-    products = second_order and f.n is not None and own.predictions and lp is not None and LEAST_P <= lp.p <= 2.0
+    products = second_order and n is not None and own.predictions and lp is not None and LEAST_P <= lp.p <= 2.0
     if own.quadratic_form and f.convex and fast and own.form != "data":
         side = d if lp is not None or flat is not None else D  # columns share a matrix
         most = FEW if products and radii == 1 else MOST_PARAMETERS
-        if second_order and f.n is not None and flat is not None and radii == 1:
+        if second_order and n is not None and flat is not None and radii == 1:
             most = working  # most entries of the matrix would not be used
         if (d <= most or own.form == "gram") and (lp is not None or D <= MOST_PARAMETERS) and _fits(side):
             return solvers.Direct(), "the minimum of a quadratic of few features can be computed exactly"
     elif own.hessian and not own.quadratic_form and fast and not (len(structure.free) and f.convex):
-        most = FEW if products or (f.n is not None and f.n < D) else D  # models without curvature take long
+        most = FEW if products or (n is not None and n < D) else D  # models without curvature take long
         if f.convex and flat is not None:
             most = working if lp is not None else 0
         if d <= most and D <= MOST_PARAMETERS and _fits(D):

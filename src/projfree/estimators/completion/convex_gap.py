@@ -98,5 +98,5 @@ def relative(f: Sweepable, value: float, bound: float) -> float:
     e = f.entries
     # That is at most the loss without offsets, so that the search for them is worth it only where it could matter.
     most = e.value_without_offsets + f.known
-    floor = LEAST * abs(float(f.value(f.point(LowRank(f.shape, ()))))) if abs(value) < LEAST * most else 0.0
+    floor = LEAST * abs(float(f(f.point(LowRank(f.shape, ()))))) if abs(value) < LEAST * most else 0.0
     return (value - bound) / max(abs(value), floor, LEAST_SCALE)
