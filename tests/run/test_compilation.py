@@ -58,3 +58,20 @@ assert result.status.converged and result.compile_seconds > 0.0
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_small_problems_compile_nothing():
+    code = """
+import sys
+import numpy as np
+from projfree import ConstrainedClassifier, ConstrainedRegressor
+X, y = np.random.default_rng(0).standard_normal((200, 10)), np.arange(200) % 3 - 1.0
+for p in (1, 1.5, 2, np.inf):
+    ConstrainedRegressor(p=p, radius=0.1).fit(X, y)
+    ConstrainedClassifier(p=p, radius=0.1).fit(X, y > 0)
+ConstrainedRegressor(p=1, alpha=0.1).fit(X, y)
+ConstrainedClassifier(norm="group", p=2, q=1, radius=0.1).fit(X, y)
+assert "numba" not in sys.modules
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
