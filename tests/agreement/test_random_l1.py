@@ -41,6 +41,7 @@ from projfree import (
     as_data,
     minimize,
 )
+from projfree.sets.base import frank_wolfe_gap
 
 LOSSES = (Squared(), Logistic(), Huber(0.7), Poisson(), SquaredHinge(), Quantile(0.3, 0.05), Softmax())
 SETS = ("l_1", "weighted", "positive", "simplex", "groups", "weighted groups")
@@ -133,9 +134,15 @@ def check(problem: Problem) -> Result:
 
 
 def converged(problem: Problem, result: Result) -> bool:
-    """Whether the tolerance was reached, the smoothing of the loss hides what is left, or the minimum may be zero."""
+    """Whether the tolerance was reached, or the smoothing of the loss hides what is left, or the minimum may be zero.
+
+    A run may also end at the limit of precision where the gap itself, without its rounding allowance, is small enough.
+    """
     f = problem.f.reported
     size = abs(f(f.point(np.zeros(f.shape))))
+    if result.status is Status.PRECISION:
+        found = f.evaluate(f.point(result.w, result.intercept))
+        return frank_wolfe_gap(problem.ball, found.slope.gradient, result.w) <= TOL * abs(result.value)
     return result.status.converged or result.status is Status.SMOOTHED or abs(result.value) <= 1e-3 * size
 
 
