@@ -24,7 +24,8 @@ from projfree import (
 )
 from projfree.algebra import Point
 from projfree.numerics.root_finding import NoRootError
-from projfree.objectives.intercept import InterceptSearch, search
+from projfree.objectives import intercept
+from projfree.objectives.intercept import search
 
 CONVEX = [
     (Squared(), 0),
@@ -198,7 +199,7 @@ def test_no_root_of_another_loss_is_not_about_classes(monkeypatch):
         raise NoRootError
 
     f = Objective(Poisson(), as_data(np.ones((3, 2)), [0.0, 1.0, 2.0]), fit_intercept=True)
-    monkeypatch.setattr(InterceptSearch, "find", no_root)
+    monkeypatch.setattr(intercept, "find_roots", no_root)
     sentence = r"^`fit_intercept=True` finds no finite intercept of Poisson\(\) that is best for these targets and "
     with pytest.raises(ValueError, match=sentence + r"predictions; rescale .*, or use `fit_intercept=False`\.$"):
         f(f.point([1.0, 0.0]))

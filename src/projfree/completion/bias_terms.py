@@ -12,8 +12,8 @@ which is what a tangent here is: true however inexactly the offsets were found, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -28,7 +28,7 @@ from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hull import Hull, HullSums, Local
+from projfree.objectives.hull import Hull, HullSums, Local, Look
 from projfree.objectives.intercept import Intercept
 from projfree.objectives.row_steps import Curvatures, DerivativeSums, Sums, TangentSums, ValueSum
 
@@ -75,16 +75,13 @@ class Offsets(Intercept):
         self.rounding = replace(self.rounding, units=max(data.rounding_units, most) + 2.0 * loss.rounding + 8.0)
         self.constant = self.map.zero()
 
-    def guess(self, x: Point) -> Array:
-        b = x.intercept  # that of a point of another function means nothing here
-        return self.constant if b is None or np.shape(b) != self.constant.shape else b
-
-    def _search(self, workspace: Workspace, points: tuple[Point, ...]) -> Sequence[Array]:
-        return [self.offsets_at(workspace, x) for x in points]
+    def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
+        return tuple([self.offsets_at(workspace, x) for x in points])
 
     def offsets_at(self, workspace: Workspace, x: Point) -> Array:
         """The offsets that are best at one point."""
         b, kappa, loss = self.guess(x), self.kappa, self.loss
+        assert b is not None
         value, slope = self._look(workspace, x, b)
         for _ in range(STEPS):
             # By the ridge, the value is at most this far above its minimum over the offsets.
@@ -169,14 +166,28 @@ class Offsets(Intercept):
         return Minorant(constant, g, error + UNIT * self.rounding.units * terms, spread)
 
     def estimate(self, workspace: Workspace, x: Point) -> Any:
-        return workspace.sweep(self.moved(DerivativeSums(self.loss), self.guess(x)), (x,))[1]
+        return workspace.sweep(self.moved(DerivativeSums(self.loss), *_given((self.guess(x),))), (x,))[1]
 
-    def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
-        from projfree.completion.offset_hull import OffsetHull
+    def hull(
+        self,
+        workspace: Workspace,
+        points: tuple[Point, ...],
+        gradient: Array | None,
+        tilt: Array | None,
+        look: Look | None = None,
+    ) -> Hull:
+        """A quadratic, offsets minimised out; for other losses with the offsets of the first point.
 
-        if is_squared(self.loss):  # a quadratic, offsets minimised out
-            return super().hull(workspace, points, gradient, tilt)
-        return OffsetHull(self, workspace, points, gradient, tilt)
+        That is an upper bound which touches the function there.
+        """
+        offsets = cache(lambda: self.offsets_at(workspace, points[0]))
+
+        def fold(own: tuple[Point, ...], m: Array, b: Array) -> Local:
+            step = self.moved(HullSums(self.loss, tuple(m.tolist())), offsets())
+            here = Local.unpack(workspace.fold(step, own), len(m))
+            return replace(here, value=here.value + self.penalty(offsets()))
+
+        return super().hull(workspace, points, gradient, tilt, fold)
 
     def expanded(self, workspace: Workspace, points: tuple[Point, ...]) -> Local:
         # The offsets of a mixture follow its image linearly: one Newton step leads to those of each point.

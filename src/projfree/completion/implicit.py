@@ -31,7 +31,7 @@ from projfree.completion.offsets import OffsetObjective
 from projfree.completion.side_information import Features, Neighbours
 from projfree.completion.stacked import StackedPattern
 from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
-from projfree.objectives.blackbox import CallHull
+from projfree.objectives.blackbox import secant_look
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull, SquaredDifference
 
@@ -144,9 +144,13 @@ class ImplicitObjective(SmoothFunction):
             raise TypeError(
                 "CorrectivePrimalAveraging needs images, which an ImplicitObjective has not; use FrankWolfe."
             )
-        return ImplicitHull(self, points, gradient, tilt)
 
-    def curvature_along(self, direction: LowRank) -> float:
+        def bound() -> float:
+            return self.curvature_along(points[1].w - points[0].w)
+
+        return Hull(points, secant_look(self), bound, gradient=gradient, tilt=tilt, convex=self.convex)
+
+    def curvature_along(self, direction: Any) -> float:
         """An upper bound on the second derivative along a line, sharp for squares without offsets."""
         f, (m, n), near = self.entries, self.entries.shape, self.neighbours
         ends = f.point(LowRank((m, n), ())), f.point(direction.block(slice(m), slice(n)))
@@ -161,14 +165,3 @@ class ImplicitObjective(SmoothFunction):
     def fingerprint(self) -> str:
         features = f"features {self.neighbours.fingerprint()} weight={self.features_weight!r}"
         return f"implicit weight={self.implicit!r} {features} {self.entries.fingerprint()}"
-
-
-class ImplicitHull(CallHull):
-    """A segment on which each look is an evaluation, and whose curvature is known."""
-
-    f: ImplicitObjective
-
-    @property
-    def curvature(self) -> float:
-        direction: Any = self.points[1].w - self.points[0].w
-        return self.f.curvature_along(direction)

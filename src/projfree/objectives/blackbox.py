@@ -11,12 +11,12 @@ from uuid import uuid4
 
 import numpy as np
 
-from projfree.algebra import UNIT, Minorant, Point, inner
+from projfree.algebra import UNIT, Minorant, Point, inner, mix, square
 from projfree.algebra.minorant import size
 from projfree.checks import Array, at_least, count, flag, positive, real_array, shown
 from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
 from projfree.objectives.evaluation import Evaluation, Memory
-from projfree.objectives.hull import Hull, Local
+from projfree.objectives.hull import Hull, Local, Look
 from projfree.objectives.rounding import FEW
 
 #: The unit in the last place of single precision.
@@ -179,7 +179,11 @@ class BlackBox(SmoothFunction):
             raise TypeError(
                 "CorrectivePrimalAveraging needs images, which a BlackBox has not; use PrimalAveraging or FrankWolfe."
             )
-        return CallHull(self, points, gradient, tilt)
+
+        def bound() -> float:
+            return self.smoothness() * square(points[1].w - points[0].w)
+
+        return Hull(points, secant_look(self), bound, gradient=gradient, tilt=tilt, convex=self.convex)
 
     def smoothness(self) -> float:
         if self._smoothness is None:
@@ -194,27 +198,20 @@ class BlackBox(SmoothFunction):
         return f"blackbox {self.shape} {self.name or self._token}"
 
 
-class CallHull(Hull):
-    """A segment on which each look is a call of the function; the curvature is a difference of slopes."""
+def secant_look(f: SmoothFunction) -> Look:
+    """Evaluations of a function on a segment, for a `Hull`; the curvature is a difference of slopes."""
+    last: list[tuple[float, float]] = []
 
-    def __init__(
-        self, f: SmoothFunction, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None
-    ) -> None:
-        super().__init__(points, gradient, tilt, f.convex)
-        self.f = f
-        self._last: tuple[float, float] | None = None
-
-    def _evaluate(self, m: Array, b: Array) -> Local:
-        here = self.f.evaluate(self.mix(m) if m.any() else self.points[0])
-        slope, s = inner(here.slope.gradient, self.points[1].w - self.points[0].w), float(m[0])
-        before, last = self._last or (s, slope)
-        curvature = (slope - last) / (s - before) if s != before else 0.0
-        self._last = (s, slope)
+    def look(points: tuple[Point, ...], m: Array, b: Array) -> Local:
+        s, (x, v) = float(m[0]), points
+        here = f.evaluate(mix((1.0 - s, x), (s, v)) if s else x)
+        slope = inner(here.slope.gradient, v.w - x.w)
+        before, old = last.pop() if last else (s, slope)
+        last.append((s, slope))
+        curvature = (slope - old) / (s - before) if s != before else 0.0
         return Local(here.value, np.array([slope]), np.array([[curvature]]))
 
-    @property
-    def curvature(self) -> float:
-        return self.f.smoothness() * self.squared_length
+    return look
 
 
 #: Entries of a gradient that `check_gradient` compares, drawn if there are more.

@@ -142,7 +142,7 @@ class Objective(SmoothFunction):
             return Evaluation(x, math.nan)
         strategy, workspace, points = self.intercept_strategy, self.workspace, (x, *also)
         alone = tangent and not (x.of or also or near or workspace.holds(x))
-        b = strategy.locate(workspace, points, given=near)
+        b = tuple(map(strategy.guess, points)) if near else strategy.locate(workspace, points)
         if tangent:
             found = strategy.tangent(workspace, points, b, keep=keep, near=near)
         else:
@@ -177,7 +177,8 @@ class Objective(SmoothFunction):
         known = self._memory.recall(x, tangent=False)
         if known is not None:
             return known.intercept
-        return self.intercept_strategy.locate(self.workspace, (x,), given=self.convex)[0]
+        strategy, near = self.intercept_strategy, self.convex and x.intercept is not None
+        return strategy.guess(x) if near else strategy.locate(self.workspace, (x,))[0]
 
     def quadratic_form(self) -> QuadraticForm | None:
         if self.structure.quadratic_form and "quadratic form" not in self.shared:

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from projfree.algebra import UNIT, Point, inner, mix, square
 from projfree.checks import Array
 from projfree.data.rows import Rows, Step
-from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.numerics.root_finding import find_root
 from projfree.objectives.row_steps import weigh
-
-if TYPE_CHECKING:
-    from projfree.objectives.intercept import Intercept
 
 NEWTON_STEPS = 20
 #: Bytes that the second derivatives of a block of rows take: those of all rows of a coupled loss may be very many.
@@ -68,7 +61,11 @@ class Local:
         return Local(self.value, g[:k] - rest @ answer[:, 0], H[:k, :k] - rest @ answer[:, 1:], self.intercept), answer
 
 
-class Hull(ABC):
+#: Value, gradient and Hessian of a function in m and an intercept, an empty array where there is none.
+Look = Callable[[tuple[Point, ...], Array, Array], Local]
+
+
+class Hull:
     r"""The function :math:`\phi(m) = f\big(p_0 + \sum_j m_j (p_j - p_0)\big)` on :math:`m \ge 0, \sum m \le 1`.
 
     Two points make a line search, three a correction. Nothing is computed before it is needed, and results are cached.
@@ -78,34 +75,52 @@ class Hull(ABC):
     ----------
     points : tuple of Point
         The corners.
+    look : callable
+        Evaluates f at a place, given the corners.
+    bound : callable
+        An upper bound on the second derivative along the segment of the first two points; not of a quadratic, where it
+        is known.
     gradient : ndarray or None
         The gradient at the first point, for rules that need no more than it.
     tilt : ndarray or None
         Slopes of a linear function to add, one for each further point.
-    convex : bool
-        Whether the function is convex.
+    convex, quadratic : bool
+        Whether the function is convex, and whether it is a quadratic, of which a look at the first point tells all.
+    intercept : ndarray or None
+        That of the first point, or about it; None where there is none or it is eliminated.
+    locate : callable or None
+        The best intercept of a point, searched for from the one that it has.
     """
 
-    def __init__(self, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None, convex: bool) -> None:
+    def __init__(
+        self,
+        points: tuple[Point, ...],
+        look: Look,
+        bound: Callable[[], float] | None = None,
+        *,
+        gradient: Array | None = None,
+        tilt: Array | None = None,
+        convex: bool = True,
+        quadratic: bool = False,
+        intercept: Array | None = None,
+        locate: Callable[[Point], Array] | None = None,
+    ) -> None:
         # Each point for itself, so that mixtures refer to these very points.
         self.points = tuple(p.alone(p.intercept) for p in points)
-        self._gradient, self.convex = gradient, convex
+        self.convex, self._evaluate, self._bound, self._gradient = convex, look, bound, gradient
+        self._quadratic, self._locate = quadratic, locate
+        self._first = np.zeros(0) if intercept is None else np.ravel(intercept)
+        self._last = intercept
         self.tilt = np.zeros(len(points) - 1) if tilt is None else tilt
         #: By the bytes of a place; those of m alone stand for m with the intercept minimised out.
         self._seen: dict[bytes, Local] = {}
 
-    @abstractmethod
-    def _evaluate(self, m: Array, b: Array) -> Local:
-        """Value, gradient and Hessian in m and an intercept, which is empty where there is none; without the tilt."""
-
     @property
-    @abstractmethod
     def curvature(self) -> float:
         """An upper bound on the second derivative along the segment of the first two points."""
-
-    def _intercept(self, m: Array | None = None) -> Array:
-        """The best intercept at ``m``, by default that of the first point about; empty where there is none."""
-        return np.zeros(0)
+        if self._bound is not None:
+            return self._bound()
+        return float(self._look(np.zeros(len(self.tilt))).hessian[0, 0])
 
     @property
     def gap(self) -> float:
@@ -122,21 +137,27 @@ class Hull(ABC):
     def at(self, m: Array) -> Local:
         """Value, gradient and Hessian at ``m``, the intercept minimised out."""
         if m.tobytes() not in self._seen:
-            self._keep(m, self._look(np.concatenate([m, self._intercept(m)])))
+            place = m
+            if self._locate is not None:
+                b = self._locate(self.mix(m).starting_at(self._last))
+                # Without convexity each search starts from the first point, so that a place has one value.
+                self._last, place = b if self.convex else self._last, np.append(m, b)
+            self._seen[m.tobytes()] = self._look(place).reduced(len(m))[0]
         return self._seen[m.tobytes()]
-
-    def _keep(self, m: Array, here: Local) -> None:
-        """Keep what is known at ``m``, its intercept eliminated."""
-        self._seen[m.tobytes()] = here.reduced(len(m))[0]
 
     def _look(self, place: Array) -> Local:
         """Value, gradient and Hessian in all coordinates of a place."""
         if place.tobytes() not in self._seen:
             k = len(self.tilt)
-            here = self._evaluate(place[:k], place[k:])
-            gradient = np.append(here.gradient[:k] + self.tilt, here.gradient[k:])
-            value = here.value + float(self.tilt @ place[:k])
-            self._seen[place.tobytes()] = Local(value, gradient, here.hessian, here.intercept)
+            if self._quadratic and place.any():
+                here = self._look(np.zeros(k))
+                gradient = here.gradient + here.hessian @ place
+                here = Local(here.value + 0.5 * float((here.gradient + gradient) @ place), gradient, here.hessian)
+            else:
+                here = self._evaluate(self.points, place[:k], place[k:])
+                gradient = np.append(here.gradient[:k] + self.tilt, here.gradient[k:])
+                here = Local(here.value + float(self.tilt @ place[:k]), gradient, here.hessian, here.intercept)
+            self._seen[place.tobytes()] = here
         return self._seen[place.tobytes()]
 
     def mix(self, m: Array) -> Point:
@@ -152,37 +173,36 @@ class Hull(ABC):
         Newton on the simplex, from the lowest of ``starts`` and never above it: the quadratic model is minimised
         exactly, then f on the segment to its minimiser.
         """
+        if self._quadratic:
+            here = self._look(np.zeros(len(self.tilt)))
+            return minimise_on_corner(here.gradient, here.hessian)
         if not self.convex:
             return self._scan()
-        places = [np.concatenate([m, self._intercept()]) for m in starts]
+        places = [np.append(m, self._first) for m in starts]
         here, place = min([(self._look(place), place) for place in places], key=lambda pair: pair[0].value)
-        first, enough = here.value, EXACT if len(self.tilt) == 1 else ENOUGH
+        k, first, enough = len(self.tilt), here.value, EXACT if len(self.tilt) == 1 else ENOUGH
         for _ in range(NEWTON_STEPS):
-            direction = self._newton(place, here)
+            # To the minimiser of the quadratic model, the intercept eliminated.
+            model, answer = here.reduced(k)
+            m = place[:k]
+            direction = minimise_on_corner(model.gradient - model.hessian @ m, model.hessian) - m
+            if answer is not None:
+                direction = np.append(direction, -answer[:, 0] - answer[:, 1:] @ direction)
             decrease = -float(here.gradient @ direction)
             if decrease <= max(EQUAL * UNIT * abs(here.value), enough * (first - here.value)):
                 break
-            new = place + self._search(place, direction) * direction
+            new = place + self._search(self._look, place, direction) * direction
             there = self._look(new)
             if there.value > here.value:
                 break
             place, here = new, there
             if expired():
                 break
-        m = place[: len(self.tilt)]
-        self._keep(m, here)
-        return m
+        self._seen[place[:k].tobytes()] = here.reduced(k)[0]
+        return place[:k]
 
-    def _newton(self, place: Array, here: Local) -> Array:
-        """The step to the minimiser of the quadratic model, the intercept eliminated."""
-        m = place[: len(self.tilt)]
-        model, answer = here.reduced(len(m))
-        step = minimise_on_corner(model.gradient - model.hessian @ m, model.hessian) - m
-        return step if answer is None else np.concatenate([step, -answer[:, 0] - answer[:, 1:] @ step])
-
-    def _search(self, place: Array, direction: Array, start: float = 1.0) -> float:
+    def _search(self, look: Callable[[Array], Local], place: Array, direction: Array, start: float = 1.0) -> float:
         """The minimiser of f on the segment, as a part of ``direction``."""
-        look = self.at if len(place) == len(self.tilt) else self._look
         initial = abs(float(look(place).gradient @ direction))
         enough = FLAT if len(self.tilt) == 1 else ROUGH  # where the segment is all there is, it is the answer
 
@@ -208,82 +228,9 @@ class Hull(ABC):
             return np.zeros(1)
         low, high = steps[best - 1], steps[min(best + 1, len(steps) - 1)]
         base, direction = np.array([low]), np.array([high - low])
-        polished = base + self._search(base, direction, start=(steps[best] - low) / (high - low)) * direction
+        share = self._search(self.at, base, direction, (steps[best] - low) / (high - low))
+        polished = base + share * direction
         return polished if self.at(polished).value < values[best] else np.array([steps[best]])
-
-
-class QuadraticHull(Hull):
-    """A quadratic on its hull; ``expand`` gives its value, slope and curvature at the first point."""
-
-    def __init__(
-        self,
-        points: tuple[Point, ...],
-        gradient: Array | None,
-        tilt: Array | None,
-        convex: bool,
-        expand: Callable[[tuple[Point, ...]], Local],
-    ) -> None:
-        super().__init__(points, gradient, tilt, convex)
-        self._expand = expand
-
-    @cached_property
-    def _model(self) -> Local:
-        return self._expand(self.points)
-
-    def _evaluate(self, m: Array, b: Array) -> Local:
-        value, g, H = self._model.value, self._model.gradient, self._model.hessian
-        return Local(value + float(g @ m + 0.5 * m @ H @ m), g + H @ m, H)
-
-    @property
-    def curvature(self) -> float:
-        return float(self._model.hessian[0, 0])
-
-    def minimise(self, *starts: Array) -> Array:
-        return minimise_on_corner(self._model.gradient + self.tilt, self._model.hessian)
-
-
-class PredictionHull(Hull):
-    """The mean of any loss: places are looked at by folds over the predictions of the points, without a read of X."""
-
-    #: The intercept at the last place that was looked at.
-    _last: Array | None = None
-
-    def __init__(
-        self,
-        intercept: Intercept,
-        workspace: Workspace,
-        points: tuple[Point, ...],
-        gradient: Array | None,
-        tilt: Array | None,
-    ) -> None:
-        super().__init__(points, gradient, tilt, intercept.loss.convex)
-        self.intercept, self.workspace = intercept, workspace
-
-    def _evaluate(self, m: Array, b: Array) -> Local:
-        own = b.reshape(self.intercept.outputs) if len(b) else None
-        sums = self.workspace.fold(HullSums(self.intercept.loss, tuple(m.tolist()), own), self.points)
-        return Local.unpack(sums, len(m) + len(b), own)
-
-    def _intercept(self, m: Array | None = None) -> Array:
-        guess = self.intercept.guess(self.points[0])
-        if guess is None:
-            return np.zeros(0)
-        if m is None:
-            return np.ravel(np.broadcast_to(guess, self.intercept.outputs))
-        # Convex: from the last place looked at. Otherwise from the first point, so that a place has one value.
-        start = self._last if self.convex and self._last is not None else guess
-        (self._last,) = self.intercept.locate(self.workspace, (self.mix(m).starting_at(start),))
-        return np.ravel(np.asarray(self._last))
-
-    @property
-    def curvature(self) -> float:
-        intercept, ends = self.intercept, self.points[:2]
-        if not np.isfinite(intercept.loss.smoothness):
-            return intercept.lipschitz() * self.squared_length
-        # The variance of the difference of predictions, or its mean square: no less, whatever the shift is.
-        profiled = self.convex and intercept.constant is not None and intercept.measured
-        shift = intercept.mean_prediction(ends[1].w - ends[0].w) if profiled else 0.0
-        return intercept.loss.smoothness * float(self.workspace.fold(SquaredDifference(shift), ends)[0])
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ times the range in which the optimal intercept must lie, see `Rounding.of_tangen
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from projfree.algebra import UNIT, Minorant, Point, is_structured, zeros
+from projfree.algebra import UNIT, Minorant, Point, is_structured, square, zeros
 from projfree.checks import Array
 from projfree.data.base import Data
 from projfree.data.rows import FormImages, tangent_size
@@ -23,14 +23,18 @@ from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
-from projfree.numerics.root_finding import NoRootError, find_root, find_roots
+from projfree.numerics.root_finding import NoRootError, find_roots
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hull import EQUAL, FLAT, RCOND, Hull, HullSums, Local, PredictionHull, QuadraticHull
+from projfree.objectives.hull import EQUAL, RCOND, Hull, HullSums, Local, Look, SquaredDifference
 from projfree.objectives.rounding import Rounding
 from projfree.objectives.row_steps import DerivativeSums, FloorSum, InterceptSums, Sums, TangentSums, ValueSum
 
-#: Steps of one descent, halvings of a step, and descents.
-MOST_STEPS = 50
+#: Trial steps of one search, far more than the digits of its start and of its answer take.
+MOST_STEPS = 200
+#: The damping of a step that fails grows by this factor, and falls by it after one that descends.
+DAMPING = 10.0
+#: A step for a loss that is not convex is at most this many times as long as its valley is wide.
+WIDTHS = 4.0
 #: The derivative in b counts as zero at this many units of rounding of its absolute terms.
 NOISE = 16.0
 
@@ -81,22 +85,14 @@ class Intercept:
         row = self.data.column_stats.mean
         return np.asarray(row.inner(w) if is_structured(row) else np.tensordot(row, w, axes=row.ndim))
 
-    def locate(self, workspace: Workspace, points: tuple[Point, ...], given: bool = False) -> tuple[Array | None, ...]:
-        """The best intercept at each of the points; if ``given`` the one that it has, where that fits."""
-        if self.constant is None:
-            return (None,) * len(points)
-        shape = self.constant.shape
-        known = [given and p.intercept is not None and p.intercept.shape == shape for p in points]
-        found = iter(self._search(workspace, tuple([p for p, has in zip(points, known, strict=True) if not has])))
-        return tuple([p.intercept if has else next(found) for p, has in zip(points, known, strict=True)])
-
-    def _search(self, workspace: Workspace, points: tuple[Point, ...]) -> Sequence[Array]:
-        """The best intercepts where there is one."""
-        return [self.constant for _ in points if self.constant is not None]
+    def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
+        """The best intercept at each of the points."""
+        return (None,) * len(points)
 
     def guess(self, x: Point) -> Array | None:
-        """An approximate intercept at ``x``, without a look at the rows."""
-        return None
+        """The intercept that ``x`` has, if it is one of this function, else the constant; reads nothing."""
+        b = x.intercept
+        return self.constant if b is None or self.constant is None or b.shape != self.constant.shape else b
 
     def tangent(
         self,
@@ -139,11 +135,43 @@ class Intercept:
         b = self.guess(x)
         return workspace.sweep(DerivativeSums(self.loss, 0.0 if b is None else b), (x,))[1]
 
-    def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
-        """The function on the simplex spanned by ``points``."""
-        if not is_squared(self.loss):
-            return PredictionHull(self, workspace, points, gradient, tilt)
-        return QuadraticHull(points, gradient, tilt, True, lambda own: self.expanded(workspace, own))
+    def hull(
+        self,
+        workspace: Workspace,
+        points: tuple[Point, ...],
+        gradient: Array | None,
+        tilt: Array | None,
+        look: Look | None = None,
+    ) -> Hull:
+        """The function on the simplex spanned by ``points``; ``look`` evaluates it if another one is given."""
+        if is_squared(self.loss):
+            return Hull(
+                points, lambda own, m, b: self.expanded(workspace, own), gradient=gradient, tilt=tilt, quadratic=True
+            )
+
+        def fold(own: tuple[Point, ...], m: Array, b: Array) -> Local:
+            intercept = b.reshape(self.outputs) if len(b) else None
+            sums = workspace.fold(HullSums(self.loss, tuple(m.tolist()), intercept), own)
+            return Local.unpack(sums, len(m) + len(b), intercept)
+
+        return Hull(
+            points,
+            look or fold,
+            lambda: self.curvature(workspace, points[:2]),
+            gradient=gradient,
+            tilt=tilt,
+            convex=self.loss.convex,
+            intercept=self.guess(points[0]) if self.searched else None,
+            locate=(lambda x: np.asarray(self.locate(workspace, (x,))[0])) if self.searched else None,
+        )
+
+    def curvature(self, workspace: Workspace, ends: tuple[Point, ...]) -> float:
+        """An upper bound on the second derivative along the segment between two points."""
+        if not math.isfinite(self.loss.smoothness):
+            return self.lipschitz() * square(ends[1].w - ends[0].w)
+        # The variance of the difference of predictions, or its mean square: no less, whatever the shift is.
+        shift = self.mean_prediction(ends[1].w - ends[0].w) if self.loss.convex and self.searched else 0.0
+        return self.loss.smoothness * float(workspace.fold(SquaredDifference(shift), ends)[0])
 
     def expanded(self, workspace: Workspace, points: tuple[Point, ...]) -> Local:
         """For squares: value, gradient and Hessian at the first point in the hull of all, intercepts minimised out."""
@@ -167,10 +195,10 @@ class Centred(Intercept):
         self.constant = data.mean_target()
         self.rounding = replace(self.rounding, constant=self.constant, centred=True)
 
-    def _search(self, workspace: Workspace, points: tuple[Point, ...]) -> Sequence[Array]:
-        return [self.guess(x) for x in points]
+    def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
+        return tuple(map(self._best, points))
 
-    def guess(self, x: Point) -> Array:
+    def _best(self, x: Point) -> Array:
         return np.asarray(self.constant - self.mean_prediction(x.w))
 
     def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
@@ -184,7 +212,7 @@ class Centred(Intercept):
 
     def estimate(self, workspace: Workspace, x: Point) -> Any:
         # With the means of all rows, which keeps the estimate unbiased.
-        slope, g = workspace.sweep(DerivativeSums(self.loss, self.guess(x)), (x,))
+        slope, g = workspace.sweep(DerivativeSums(self.loss, self._best(x)), (x,))
         return g - outer(self.data.column_stats.mean, slope.reshape(self.outputs))
 
 
@@ -222,19 +250,13 @@ class Profiled(Intercept):
         spread = (float(np.ptp(self.constant) + np.log(len(self.constant))), 2.0) if loss.coupled else (0.0, 1.0)
         self.rounding = replace(self.rounding, constant=self.constant, spread=spread)
 
-    def _search(self, workspace: Workspace, points: tuple[Point, ...]) -> Sequence[Array]:
+    def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
         known = [self.loss.convex and not x.w.any() for x in points]  # at zero the one minimum is known
         away = [x for x, has in zip(points, known, strict=True) if not has]
         if len(away) > 1:  # the predictions of all in one read
             workspace.fold(FormImages(), away)
-        return [
-            self.constant if has else search(workspace, self.loss, self.data, x, self.guess(x), self.outputs)
-            for x, has in zip(points, known, strict=True)
-        ]
-
-    def guess(self, x: Point) -> Array:
-        b = x.intercept  # that of a point of another function means nothing here
-        return self.constant if b is None or np.shape(b) != self.outputs else b
+        found = [search(workspace, self.loss, self.data, x, self.guess(x), self.outputs) for x in away]
+        return tuple([self.constant if has else found.pop(0) for has in known])
 
     def lipschitz(self) -> float:
         """The largest curvature where the best intercept has a closed form.
@@ -247,7 +269,7 @@ class Profiled(Intercept):
 
     @cached_property
     def _mean_second(self) -> float:
-        return float(InterceptSearch(self.data.open(), self.loss, self._zero).look(self.constant).second.max())
+        return float(_look(self.data.open(), self.loss, self._zero, self.constant).second.max())
 
 
 def _log_mean(loss: Loss, data: Data) -> Array | float:
@@ -271,14 +293,47 @@ def no_minimum(labels: Array) -> ValueError:
     )
 
 
+@dataclass(frozen=True)
+class _Look:
+    """Value, derivatives, the rounding of these and second derivatives at one intercept."""
+
+    value: float
+    slope: Array
+    noise: Array
+    second: Array
+
+
+def _look(workspace: Workspace, loss: Loss, x: Point, b: Array) -> _Look:
+    """What one fold over the predictions of ``x`` tells at the intercept ``b``."""
+    sums, k = workspace.fold(InterceptSums(loss, b), (x,)), max(1, b.size)
+    second = sums[1 + 2 * k :].reshape((k, k) if loss.coupled else b.shape)
+    noise = NOISE * UNIT * sums[1 + k : 1 + 2 * k].reshape(b.shape)
+    return _Look(float(sums[0]), sums[1 : 1 + k].reshape(b.shape), noise, second)
+
+
 def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Any, outputs: tuple[int, ...]) -> Array:
     """The best intercept for the predictions of ``x``: shape ``()`` for one output, ``(k,)`` for several.
 
-    For losses that are not convex the result depends on where the search starts.
+    The derivative of a convex loss of single outputs increases, and so has one root for each output. Other losses
+    take damped Newton steps that descend (Levenberg, 1944); for those that are not convex the result depends on where
+    the search starts.
     """
     b = np.broadcast_to(np.asarray(start, dtype=np.float64), outputs).copy()
+    if not loss.convex or loss.coupled:
+        return _descend(lambda b: _look(workspace, loss, x, b), loss, b)
+    if not math.isfinite(loss.smoothness):  # in closed form, as far as predictions are not too far from b for it
+        here = _look(workspace, loss, x, b)
+        with np.errstate(all="ignore"):
+            step = loss.intercept_step(here.slope, here.second)
+        b = b if step is None or not np.isfinite(step).all() else np.asarray(b + step)
+
+    def looks(places: Sequence[float]) -> list[tuple[float, float, float]]:
+        here = _look(workspace, loss, x, np.array(places).reshape(b.shape))
+        columns = (here.slope, here.second, here.noise)
+        return list(zip(*(column.ravel().tolist() for column in columns), strict=True))
+
     try:
-        return InterceptSearch(workspace, loss, x).find(b)
+        return np.array(find_roots(looks, b.ravel().tolist())).reshape(b.shape)
     except NoRootError:
         if loss.labels:
             raise no_minimum(np.unique(np.concatenate(data.labels()))) from None
@@ -288,105 +343,29 @@ def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Any, o
         ) from None
 
 
-@dataclass(frozen=True)
-class Look:
-    """Value, derivatives, the sizes of their terms and second derivatives at one intercept."""
+def _descend(look: Callable[[Array], _Look], loss: Loss, b: Array) -> Array:
+    """Newton steps that descend; ends at a derivative of rounding size, or where no step helps.
 
-    value: float
-    slope: Array
-    size: Array
-    second: Array
-
-
-@dataclass(frozen=True)
-class InterceptSearch:
-    """A search for the intercept by folds over the predictions of ``x``.
-
-    The derivative of a convex loss of single outputs increases, and so has one root for each output. Other losses
-    take Newton steps that descend; where these end too early, as where the curvature of softmax has vanished, the
-    derivative in each output has its root as well.
+    For a loss that is not convex with the size of the curvature, and no longer than the loss is wide, so that they
+    stay in its valley. Where the curvature of softmax has vanished, falling damping lets them grow.
     """
-
-    workspace: Workspace
-    loss: Loss
-    x: Point
-
-    def find(self, b: Array) -> Array:
-        """The minimiser, from ``b``."""
-        if self.loss.convex and not self.loss.coupled:
-            return self._roots(self._closed(b))
-        for _ in range(MOST_STEPS):
-            b, look = self._descend(b)
-            if not self.loss.convex or np.abs(look.slope).max() <= FLAT * look.size.sum():
-                break
-            for j in range(len(b)):
-                b = self._along(b, j)
-        return b
-
-    def look(self, b: Array) -> Look:
-        """What one fold tells at ``b``."""
-        sums, k = self.workspace.fold(InterceptSums(self.loss, b), (self.x,)), max(1, b.size)
-        second = sums[1 + 2 * k :].reshape((k, k) if self.loss.coupled else b.shape)
-        return Look(float(sums[0]), sums[1 : 1 + k].reshape(b.shape), sums[1 + k : 1 + 2 * k].reshape(b.shape), second)
-
-    def _closed(self, b: Array) -> Array:
-        """The closed form of a loss that has one, as far as predictions are not too far from ``b`` for it."""
-        look = self.look(b) if not math.isfinite(self.loss.smoothness) else None
-        if look is None:
-            return b
-        with np.errstate(all="ignore"):
-            step = self.loss.intercept_step(look.slope, look.second)
-        return b if step is None or not np.isfinite(step).all() else np.asarray(b + step)
-
-    def _roots(self, b: Array) -> Array:
-        """The root of each output's derivative, which increases; each fold is over all outputs."""
-
-        def looks(places: Sequence[float]) -> list[tuple[float, float, float]]:
-            look = self.look(np.array(places).reshape(b.shape))
-            columns = (look.slope, look.second, NOISE * UNIT * look.size)
-            return list(zip(*(column.ravel().tolist() for column in columns), strict=True))
-
-        return np.array(find_roots(looks, b.ravel().tolist())).reshape(b.shape)
-
-    def _along(self, b: Array, j: int) -> Array:
-        """The minimiser in one output of the intercept."""
-        unit = np.eye(len(b))[j]
-
-        def slope(c: float) -> tuple[float, float, float]:
-            look = self.look(b + (c - b[j]) * unit)
-            return float(look.slope[j]), float(look.second[j, j]), NOISE * UNIT * float(look.size.sum())
-
-        return np.asarray(b + (find_root(slope, float(b[j])) - b[j]) * unit)
-
-    def _descend(self, b: Array) -> tuple[Array, Look]:
-        """Newton steps that descend; ends at a derivative of rounding size, or where no step helps."""
-        here = self.look(b)
-        for _ in range(MOST_STEPS):
-            step = self._newton(here)
-            if np.abs(here.slope).max() <= NOISE * UNIT * here.size.sum() or expired() or not np.isfinite(step).all():
-                break
-            for power in range(MOST_STEPS):
-                trial = b + step * 0.5**power
-                there = self.look(trial)
-                # Close to the minimum values agree to rounding; there the derivative decides.
-                level = there.value <= here.value + EQUAL * UNIT * abs(here.value)
-                if there.value < here.value or (level and np.abs(there.slope).max() < np.abs(here.slope).max()):
-                    break
-            else:
-                break
-            b, here = trial, replace(there, value=min(there.value, here.value))
-        return b, here
-
-    def _newton(self, look: Look) -> Array:
-        """Newton's step, of least norm where softmax does not see a common shift.
-
-        For a loss that is not convex, with the size of the curvature, so that it descends, and no longer than the loss
-        is wide, so that it stays in its valley.
-        """
-        if not self.loss.coupled:
-            h = np.maximum(np.abs(look.second), UNIT * self.loss.smoothness)
-            wide = 4.0 / math.sqrt(self.loss.smoothness)
-            return np.asarray(np.clip(-look.slope / h, -wide, wide))
-        with np.errstate(over="ignore", invalid="ignore"):
-            step: Array = -np.linalg.lstsq(look.second, look.slope, rcond=RCOND)[0]
-        return step
+    here, least = look(b), UNIT * loss.smoothness
+    damping, wide = least, WIDTHS / math.sqrt(loss.smoothness)
+    for _ in range(MOST_STEPS):
+        if np.abs(here.slope).max() <= here.noise.sum() or expired():
+            break
+        if loss.coupled:  # the shortest step: softmax does not see a common shift of its intercepts
+            step = -np.linalg.lstsq(here.second + damping * np.eye(len(b)), here.slope, rcond=RCOND)[0]
+        else:
+            step = np.clip(-here.slope / (np.abs(here.second) + damping), -wide, wide)
+        if np.array_equal(b + step, b):
+            break
+        there = look(b + step)
+        # Close to the minimum values agree to rounding; there the derivative decides.
+        level = there.value <= here.value + EQUAL * UNIT * abs(here.value)
+        if there.value < here.value or (level and np.abs(there.slope).max() < np.abs(here.slope).max()):
+            b, here = b + step, replace(there, value=min(there.value, here.value))
+            damping = max(damping / DAMPING, least)
+        else:
+            damping *= DAMPING
+    return b

@@ -17,7 +17,7 @@ from projfree.data.gram import Gram
 from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import Hessian
-from projfree.objectives.hull import Hull, Local, QuadraticHull
+from projfree.objectives.hull import Hull, Local
 from projfree.objectives.rounding import FEW
 
 #: How many products with H are kept.
@@ -142,7 +142,14 @@ class QuadraticForm(SmoothFunction):
         return Minorant(self.c - along, image - self.b, constant_error, gradient_error, slack)
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
-        return QuadraticHull(points, gradient, tilt, self.convex, self._expanded)
+        return Hull(
+            points,
+            lambda own, m, b: self._expanded(own),
+            gradient=gradient,
+            tilt=tilt,
+            convex=self.convex,
+            quadratic=True,
+        )
 
     def _expanded(self, points: tuple[Point, ...]) -> Local:
         """The form at the first of the points, in the coordinates of their hull, through products with its matrix."""
