@@ -18,12 +18,6 @@ class PseudoHuber(Loss):
 
     smoothness = 2.0  # the largest second derivative, at r = 0
     lower_bound = 0.0  # no value is below
-    rounding = 12  # counted generously: a difference, a quotient, a root, and a few products
-
-    @property
-    def lipschitz(self) -> float:
-        """The largest derivative."""
-        return 2.0 * self.delta
 
     def value(self, u, y):
         t = (u - y) / self.delta

@@ -12,6 +12,7 @@ from agreement.inside import pulled
 from agreement.problems import Problem
 
 from projfree import Objective, QuadraticForm, Result
+from projfree.losses.base import ROUNDING, LogLinkLoss, SmoothedLoss
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -94,7 +95,7 @@ def value_rounding(problem: Problem, result: Result) -> float:
         return 4.0 * EPS * (len(f.b) + 4) * size
     moved, values, slopes = _moved(problem, result)
     terms = np.abs(slopes) * moved + 0.5 * _curvature(problem, result) * moved**2
-    if problem.loss.smoothing_error:  # the loss that is reported has a corner
+    if isinstance(problem.loss, SmoothedLoss):  # the loss that is reported has a corner
         terms = problem.loss.lipschitz * moved
     if problem.loss.coupled:
         terms = terms.sum(axis=1)
@@ -140,12 +141,13 @@ def _moved(problem: Problem, result: Result) -> tuple[Array, Array, Array]:
     t, loss, w = problem.table, problem.loss, result.w
     sizes = np.abs(w[t.places]) if t.places is not None else np.abs(t.X) @ np.abs(w)
     b = 0.0 if result.intercept is None else result.intercept
-    values, slopes = loss.exact.value_and_derivative(_predictions(problem, result), t.y)
-    floor = loss.floor(t.y)
-    if floor is not None:
-        # What the loss states: its values err by `rounding` units of value and floor, and it is no steeper than this.
-        size = values + floor
-        values = size * (1.0 + 2.0 * EPS * loss.rounding / _unit(problem))
+    u = _predictions(problem, result)
+    values = loss.exact(u, t.y) if isinstance(loss, SmoothedLoss) else loss.value(u, t.y)
+    slopes = loss.derivative(u, t.y)
+    if isinstance(loss, LogLinkLoss):
+        # What the loss states: its values err by `ROUNDING` units of value and floor, and it is no steeper than this.
+        size = values + loss.floor(t.y)
+        values = size * (1.0 + 2.0 * EPS * ROUNDING / _unit(problem))
         return np.asarray(_unit(problem) * (sizes + np.abs(b) + 1.0)), values, 3.0 * size
     size = sizes + np.abs(b) + (0.0 if loss.labels else np.abs(t.y))
     return np.asarray(_unit(problem) * size), values, slopes

@@ -37,7 +37,6 @@ print(json.dumps({
 LOSS = """
 from dataclasses import dataclass
 from projfree.losses.squared import Squared
-from projfree.numerics.forms import register
 FACTOR = {factor}
 
 @dataclass(frozen=True)
@@ -48,16 +47,15 @@ class Times(Squared):
     def derivative(self, u, y):
         return {by} * super().derivative(u, y)
 
+    @staticmethod
+    def kernel(parameters, u, y, value, slope):
+        for i in range(len(u)):
+            r = u[i] - y[i]
+            value[i] = FACTOR * helper(r)
+            slope[i] = 2.0 * FACTOR * helper(1.0) * r
+
 def helper(r):
     return {helper} * r * r
-
-def tile(parameters, u, y, value, slope):
-    for i in range(len(u)):
-        r = u[i] - y[i]
-        value[i] = FACTOR * helper(r)
-        slope[i] = 2.0 * FACTOR * helper(1.0) * r
-
-register(Times, tile=tile)
 """
 
 

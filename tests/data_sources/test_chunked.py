@@ -264,7 +264,7 @@ def test_an_interrupt_leaves_things_as_they_were(small, tmp_path, held):
     f = Objective(Logistic(), as_data(file_of(tmp_path, X), np.sign(y), threads=1))
     g = Objective(Logistic(), as_data(X, np.sign(y), threads=1))
     x, seen = f.point(np.ones(D)), []
-    kernel_of = type(f.loss).value_and_derivative
+    kernel_of = type(f.loss).derivative
 
     def interrupted(self, u, y):
         seen.append(len(u))
@@ -275,7 +275,7 @@ def test_an_interrupt_leaves_things_as_they_were(small, tmp_path, held):
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Logistic, "value_and_derivative", interrupted)
+            patch.setattr(Logistic, "derivative", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 f.evaluate(x)
     finally:

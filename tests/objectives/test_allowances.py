@@ -5,7 +5,6 @@ Sums are compared with fractions, so nothing here has a tolerance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from types import SimpleNamespace
@@ -14,12 +13,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from projfree import Logistic, LpBall, Objective, Squared, as_data, minimize
+from projfree import Logistic, LpBall, Objective, Squared, as_data
 from projfree.algebra import UNIT
 from projfree.data import rows as passes
 from projfree.data import sparse
 from projfree.data.rows import Rows
-from projfree.losses import Loss
 from projfree.objectives.rounding import Rounding
 from projfree.objectives.row_steps import Sums, TangentSums
 
@@ -145,42 +143,3 @@ def test_the_sums_of_sparse_rows_over_blocks(outputs, monkeypatch):
         for c in range(outputs):
             terms = [Fraction(x) * Fraction(a) for x, a in zip(X[:, j].tolist(), r[:, c].tolist(), strict=True)]
             assert abs(Fraction(float(found[j, c])) - sum(terms)) <= units * sum(map(abs, terms))
-
-
-@dataclass(frozen=True)
-class Lifted(Loss):
-    """The squared loss as a difference of larger terms."""
-
-    smoothness = 2.0
-    lower_bound = 0.0
-    rounding = 4
-    height = 2.0**30
-
-    def value(self, u, y):
-        return np.maximum(((u - y) ** 2 + self.height) - self.height, 0.0)
-
-    def derivative(self, u, y):
-        return 2.0 * (u - y)
-
-    def second(self, u, y):
-        return np.full(np.shape(u), 2.0)
-
-    def floor(self, y):
-        return np.full(np.shape(y), self.height)
-
-    def targets(self, y):
-        return y
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("seed", range(20))
-def test_the_floor_of_a_smooth_loss_is_charged(seed, intercept):
-    """Its values err by 1e-7, and so do the constants of its tangents; no bound may lie above the minimum."""
-    rng = np.random.default_rng(seed)
-    X, y = rng.standard_normal((5, 2)), rng.standard_normal(5)
-    ball, data = LpBall(2, 0.3), as_data(X, y)
-    best = minimize(Objective(Squared(), data, fit_intercept=intercept), ball, tol=1e-13)
-    f = Objective(Lifted(), data, fit_intercept=intercept)
-    bound, allowance = f.evaluate(f.point(best.w)).slope.minimum(ball)
-    assert bound <= best.value
-    assert allowance < 1e-4

@@ -28,7 +28,7 @@ def plain(f, w):
     u = f.data.apply(w).reshape(N, -1)
     full = u if x.intercept is None else u + x.intercept
     k = full.shape[1]
-    bend = f.loss.majorant(full if f.outputs else full[:, 0], f.data.y).reshape(N, k, -1)
+    bend = f.loss.second(full if f.outputs else full[:, 0], f.data.y).reshape(N, k, -1)
     bend = bend if f.loss.coupled else bend[:, :, :1] * np.eye(k)
     A = X if x.intercept is None else np.column_stack([X, np.ones(N)])
     joint = np.einsum("i,iab,ic,id->cadb", np.broadcast_to(f.data.weights(slice(None)), N), bend, A, A)

@@ -134,10 +134,10 @@ class Failing(Huber):
 
     armed = False
 
-    def value_and_derivative(self, u, y):
+    def value(self, u, y):
         if Failing.armed:
             raise KeyboardInterrupt
-        return super().value_and_derivative(u, y)
+        return super().value(u, y)
 
 
 @pytest.mark.parametrize("table", [X, sp.csr_array(X)], ids=["dense", "sparse"])

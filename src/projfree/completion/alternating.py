@@ -231,7 +231,8 @@ def least_strength(e: OffsetObjective) -> float:
 
 def _most_pull(e: OffsetObjective) -> float:
     """The residual from which on a loss has its largest slope: without bound for squares."""
-    return e.loss.lipschitz / e.loss.smoothness
+    far = math.sqrt(np.finfo(np.float64).max) * np.array([-1.0, 1.0])
+    return float(np.abs(e.loss.derivative(far, np.zeros(2))).max()) / e.loss.smoothness
 
 
 def weakest(f: Sweepable, first: float) -> float:

@@ -123,5 +123,5 @@ class ValueAndResidual(Step):
     loss: Loss
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        losses, derivative = self.loss.value_and_derivative(images[0], rows.y)
+        losses, derivative = self.loss.value(images[0], rows.y), self.loss.derivative(images[0], rows.y)
         return weigh(derivative, rows.s), np.array([weigh(losses, rows.s).sum()])

@@ -12,6 +12,7 @@ which passes come here. `Pass.__call__` computes the same in NumPy, up to roundi
 from __future__ import annotations
 
 import math
+from dataclasses import fields, is_dataclass
 from functools import cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -40,7 +41,6 @@ from projfree.data.rows import (
 )
 from projfree.numerics import scalars
 from projfree.numerics.compilation import FAST, compiled
-from projfree.numerics.forms import Form
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import single_blas
 
@@ -107,11 +107,11 @@ class Arguments(NamedTuple):
 class Compiled:
     """A pass in compiled code, called on ranges of blocks; sums are added up over the chunks of a table."""
 
-    def __init__(self, work: Pass, form: Form, features: int, cut: Blocks) -> None:
+    def __init__(self, work: Pass, features: int, cut: Blocks) -> None:
         loss, b = work.step.loss, work.step.b  # type: ignore[attr-defined]  # those of a tangent
         points, k, nothing = len(work.sources), math.prod(work.outputs), np.empty(0)
         self._outputs, self._rows, self._one = work.outputs, cut.rows, k == 1 and not loss.coupled
-        self._loss = loss_kernel(form.tile)
+        self._loss = loss_kernel(loss.kernel)
         rows = TILE if self._one else SHORT_TILE
         sources = np.array([source if isinstance(source, int) else -1 for source in work.sources])
         offsets = np.zeros((points, k))
@@ -133,7 +133,7 @@ class Compiled:
             values=1 if loss.coupled else k,
             uniform=1.0 / work.n,
             shifted=b[0] is not None,
-            parameters=np.array(form.parameters(loss), dtype=np.float64),
+            parameters=loss_parameters(loss),
             gradients=np.zeros((cut.count, features, k)),
             sums=np.zeros((cut.count, tangent_size(k, points))),
         )
@@ -188,15 +188,21 @@ def _read_only(array: Any, dtype: Any = np.float64) -> Array:
     return view
 
 
+def loss_parameters(loss: Any) -> Array:
+    """The numbers among the fields of a loss, in their order."""
+    values = [getattr(loss, field.name) for field in fields(loss)] if is_dataclass(loss) else []
+    return np.array([value for value in values if isinstance(value, int | float)], dtype=np.float64)
+
+
 @cache
-def loss_kernel(tile: FunctionType) -> Any:
+def loss_kernel(kernel: FunctionType) -> Any:
     """The compiled form of a loss, which kernels can call; on disk it is kept under the file of the loss."""
-    _register_callees(tile)
+    _register_callees(kernel)
     options: dict[str, Any] = {"error_model": "numpy", "fastmath": _EXACT}
     try:
-        return cfunc(_LOSS, cache=True, **options)(tile)
+        return cfunc(_LOSS, cache=True, **options)(kernel)
     except RuntimeError:  # numba finds no folder that can be written to
-        return cfunc(_LOSS, **options)(tile)
+        return cfunc(_LOSS, **options)(kernel)
 
 
 @cache

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from projfree.checks import Array
-from projfree.numerics.forms import form_of
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import over_blocks, single_blas
 
@@ -203,13 +202,14 @@ class Blocks:
 
 def compiled(work: Pass, features: int, cut: Blocks, nbytes: int) -> Compiled | None:
     """The pass in compiled code; None for small data, and where the step or its loss has no compiled form."""
-    form = form_of(getattr(work.step, "loss", None))
-    flat = all(own.flags.c_contiguous for own in (*work.keep, *work.sources) if isinstance(own, np.ndarray))
-    if nbytes < NATIVE_BYTES or type(work.step) not in TANGENTS or form is None or not flat or work.places is not None:
+    kernel = getattr(getattr(work.step, "loss", None), "kernel", None)
+    if nbytes < NATIVE_BYTES or type(work.step) not in TANGENTS or kernel is None or work.places is not None:
+        return None
+    if not all(own.flags.c_contiguous for own in (*work.keep, *work.sources) if isinstance(own, np.ndarray)):
         return None
     from projfree.data.kernels import MOST_POINTS, Compiled
 
-    return Compiled(work, form, features, cut) if len(work.sources) <= MOST_POINTS else None
+    return Compiled(work, features, cut) if len(work.sources) <= MOST_POINTS else None
 
 
 class Partials:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
 from projfree.checks import Array, all_finite, plain_array, real_array, shown
+
+#: Relative error of values and derivatives in units of the dtype's eps, for the ``u`` and ``y`` held in memory. The
+#: largest count is that of softmax (26, see there), where NumPy's exp and log1p err by at most 4 ulp. The absolute
+#: error of a result below the smallest normal number is at most that number.
+ROUNDING = 32.0
 
 _ENCODE = "encode the classes first, e.g. with `names, y = np.unique(y, return_inverse=True)`"
 
@@ -37,35 +43,29 @@ class Loss(ABC):
     coupled: bool = False
     #: Whether targets are class labels, so that an intercept needs more than one class.
     labels: bool = False
-    #: Relative error of `value` and `derivative` in units of the dtype's eps, for the ``u`` and ``y`` held in
-    #: memory; the absolute error of a result below the smallest normal number is at most that number. Each file
-    #: counts its own; the common assumption is that NumPy's exp and log1p err by at most 4 ulp (float32 kernels;
-    #: float64 ones stay below 1).
-    rounding: float = 16
     #: A number that no value is below.
     lower_bound: float = -math.inf
-    #: The largest size of the derivative (its Euclidean norm where outputs are coupled), infinite where there is none.
-    lipschitz: float = math.inf
-    #: The loss that is reported, where this is a smoothed form of it, exceeds this one by at most so much.
-    smoothing_error: float = 0.0
+    #: ``kernel(parameters, u, y, value, slope)``, a static method that numba compiles for large tables: it writes the
+    #: losses and derivatives of some predictions. All arrays are flat float64, k predictions a row; ``value`` has k
+    #: entries a row too, one for a coupled loss, and ``y`` has k or, for class indices, one. ``parameters`` are the
+    #: numbers among the fields of the loss, a dataclass, in their order.
+    kernel: ClassVar[Callable[..., None] | None] = None
 
     def __init_subclass__(cls, **settings: Any) -> None:
         """Inherit no constant and no closed form of the parent where a subclass of a loss is another function."""
         super().__init_subclass__(**settings)
-        own = cls.__dict__
-        if any(name in own for name in ("value", "derivative", "value_and_derivative", "second")):
-            for name in ("lipschitz", "lower_bound", "intercept_step", "exact", "smoothing_error"):
-                if name not in own:
-                    setattr(cls, name, Loss.__dict__[name])
+        if any(name in vars(cls) for name in ("value", "derivative", "second")):
+            for name in ("lower_bound", "kernel", "intercept_step", "smoothing_error", "lipschitz"):
+                first = next((base for base in reversed(cls.__mro__) if name in vars(base)), cls)
+                if first is not cls and name not in vars(cls):
+                    setattr(cls, name, vars(first)[name])
 
     @property
     @abstractmethod
     def smoothness(self) -> float:
-        """The smallest constant that bounds the second derivative (largest eigenvalue) everywhere; may be infinite.
+        """The smallest constant that bounds the second derivative (largest eigenvalue) everywhere.
 
-        Where it is, the loss has a `floor`, and its second derivative and the size of its derivative are at most
-        3 (value + floor): what rounding does to sums is bounded by these. Objectives are smooth then if they have an
-        intercept in closed form (`intercept_step`), and rules that need a constant refuse where they have none.
+        A loss that has none derives from `LogLinkLoss`.
         """
 
     @abstractmethod
@@ -76,46 +76,13 @@ class Loss(ABC):
     def derivative(self, u: Array, y: Array) -> Array:
         """The derivative in ``u``, of the shape of ``u``, accurate relative to its own size."""
 
-    def value_and_derivative(self, u: Array, y: Array) -> tuple[Array, Array]:
-        """Both at once, for losses where one exponential serves both."""
-        return self.value(u, y), self.derivative(u, y)
-
     @abstractmethod
     def second(self, u: Array, y: Array) -> Array:
         """The second derivative: of the shape of ``u``, or ``(n, k, k)`` where the outputs are coupled."""
 
-    def majorant(self, u: Array, y: Array) -> Array:
-        """Curvature for quadratic models, of the shape of `second` and never negative: `second` of a convex loss.
-
-        Losses that are not convex give the curvature of a convex quadratic that touches them at ``u`` and, as far as
-        there is one, lies above them.
-        """
-        return self.second(u, y)
-
-    def floor(self, y: Array) -> Array | None:
-        """What the error of a value may be relative to besides the value, for each target; None where it is zero.
-
-        A loss that is a difference of larger terms has one. Its value errs by at most `rounding` eps times the sum of
-        value and floor, and its derivative is, up to `rounding` eps times itself, that of a prediction which differs
-        by at most `rounding` eps.
-        """
-        return None
-
-    def intercept_step(self, slope: Array, second: Array) -> Array | None:
-        """The step to the best intercept from weighted means of both derivatives, where it has a closed form.
-
-        The mean of second derivatives at the best intercept is then the same for all predictions.
-        """
-        return None
-
     def mean(self, u: Array) -> Array:
         """The mean of the target that the prediction ``u`` stands for, for losses with a link."""
         return u
-
-    @property
-    def exact(self) -> Loss:
-        """The loss whose values are reported, which differs from this one where this is a smoothed form of it."""
-        return self
 
     def targets(self, y: Array) -> Array:
         """The targets in the form that the other methods take, or an error that says what is wrong with them."""
@@ -126,17 +93,45 @@ class Loss(ABC):
         return tuple(int(k) for k in np.shape(y)[1:])
 
 
-class ExponentialLoss(Loss):
-    """A loss whose value and derivative share an exponential: `value_and_derivative` defines both."""
+class LogLinkLoss(Loss):
+    """A loss whose mean is the exponential of the prediction, and whose second derivative has no bound.
 
-    def value(self, u: Array, y: Array) -> Array:
-        return self.value_and_derivative(u, y)[0]
+    Objectives are smooth all the same if they have an intercept in closed form (`intercept_step`); rules that need a
+    constant refuse elsewhere. The second derivative and the size of the first are at most 3 (value + floor): what
+    rounding does to sums is bounded by these.
+    """
 
-    def derivative(self, u: Array, y: Array) -> Array:
-        return self.value_and_derivative(u, y)[1]
+    smoothness = math.inf
 
     @abstractmethod
-    def value_and_derivative(self, u: Array, y: Array) -> tuple[Array, Array]: ...
+    def floor(self, y: Array) -> Array:
+        """What the error of a value is relative to besides the value, which is a difference of larger terms.
+
+        A value errs by at most `ROUNDING` eps times the sum of value and floor, and a derivative is, up to `ROUNDING`
+        eps times itself, that of a prediction which differs by at most `ROUNDING` eps.
+        """
+
+    def intercept_step(self, slope: Array, second: Array) -> Array | None:
+        """The step to the best intercept from weighted means of both derivatives, None without a closed form.
+
+        The mean of second derivatives at the best intercept is then the same for all predictions.
+        """
+        return None
+
+    def mean(self, u: Array) -> Array:
+        return np.exp(u)
+
+
+class SmoothedLoss(Loss):
+    """A smooth loss below one with corners, whose values are reported."""
+
+    #: The exact loss exceeds this one by at most so much, and its derivative is at most so large.
+    smoothing_error: float = 0.0
+    lipschitz: float = math.inf
+
+    @abstractmethod
+    def exact(self, u: Array, y: Array) -> Array:
+        """The values of the loss that this one is a smoothed form of."""
 
 
 def reals(y: Any) -> Array:

@@ -8,7 +8,6 @@ import numpy as np
 
 from projfree.checks import Array, positive, shown
 from projfree.losses.base import Loss
-from projfree.numerics.forms import register
 
 #: The square of this number, and one over it, are normal numbers.
 LARGEST = 1e150
@@ -72,24 +71,16 @@ class BiWeight(Loss):
         w = self._weight(u - y)
         return (4 * w - 3) * w * w * self.smoothness
 
-    def majorant(self, u: Array, y: Array) -> Array:
-        r""":math:`\ell'/r`: the loss is concave in :math:`r^2`, so this quadratic lies above it."""
-        w = self._weight(u - y)
-        return w * w * self.smoothness
-
     def _weight(self, r: Array) -> Array:
         """c^2 / (c^2 + r^2); zero where r^2 exceeds the floating-point range."""
         with np.errstate(over="ignore"):
             return np.asarray(1 / (1 + np.square(r / self.scale)))
 
-
-def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
-    scale = parameters[0]
-    for i in range(len(u)):
-        t = min(max((u[i] - y[i]) / scale, -LARGEST), LARGEST)
-        q = 1.0 / (1.0 + t * t)
-        value[i] = t * t * q
-        slope[i] = 2.0 / scale * (t * q * q)
-
-
-register(BiWeight, tile=_tile, parameters=lambda loss: (loss.scale,))
+    @staticmethod
+    def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+        scale = parameters[0]
+        for i in range(len(u)):
+            t = min(max((u[i] - y[i]) / scale, -LARGEST), LARGEST)
+            q = 1.0 / (1.0 + t * t)
+            value[i] = t * t * q
+            slope[i] = 2.0 / scale * (t * q * q)

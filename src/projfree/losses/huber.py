@@ -8,7 +8,6 @@ import numpy as np
 
 from projfree.checks import Array, positive
 from projfree.losses.base import Loss
-from projfree.numerics.forms import register
 
 
 @dataclass(frozen=True)
@@ -45,14 +44,9 @@ class Huber(Loss):
 
     smoothness = 2.0
     lower_bound = 0.0
-    rounding = 4  # r: 1/2, doubled by c (2|r| - c), whose two operations add 1; float32 rounds delta too: 5/2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", positive("Huber(delta=...)", self.delta))
-
-    @property
-    def lipschitz(self) -> float:  # type: ignore[override]  # read-only here: it follows from delta
-        return 2.0 * self.delta
 
     def value(self, u: Array, y: Array) -> Array:
         r: Array = np.abs(u - y)
@@ -69,14 +63,11 @@ class Huber(Loss):
         inside: Array = np.less_equal(r, self.delta)
         return inside.astype(r.dtype) * 2
 
-
-def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
-    delta = parameters[0]
-    for i in range(len(u)):
-        r = u[i] - y[i]
-        a = abs(r)
-        value[i] = r * r if a <= delta else delta * (2.0 * a - delta)
-        slope[i] = 2.0 * min(max(r, -delta), delta)
-
-
-register(Huber, tile=_tile, parameters=lambda loss: (loss.delta,))
+    @staticmethod
+    def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+        delta = parameters[0]
+        for i in range(len(u)):
+            r = u[i] - y[i]
+            a = abs(r)
+            value[i] = r * r if a <= delta else delta * (2.0 * a - delta)
+            slope[i] = 2.0 * min(max(r, -delta), delta)

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from projfree.checks import Array
-from projfree.losses.base import ExponentialLoss, within
+from projfree.losses.base import LogLinkLoss, within
 from projfree.numerics import scalars
-from projfree.numerics.forms import register
 
 #: Above this prediction the exponential is continued by its tangent (Poisson), or below this one (Gamma), so that sums
 #: are finite in any type.
 LIMIT, LOWEST = 80.0, -45.0
-
-
-class LogLinkLoss(ExponentialLoss):
-    """What both have in common."""
-
-    smoothness = math.inf
-
-    def mean(self, u: Array) -> Array:
-        return np.exp(u)
 
 
 @dataclass(frozen=True)
@@ -56,16 +45,15 @@ class Poisson(LogLinkLoss):
     lower_bound = 0.0
     # With t = u - log y the terms are y e^t, y, y log y and y t, and e^t + |t| <= 3 (e^t - 1 - t) + 10. An exponential
     # (4), a logarithm (4) and the operations leave 6 y (e^t + |t|) + 4 y |log y|, so 18 (loss + floor).
-    rounding = 18
 
-    def value_and_derivative(self, u: Array, y: Array) -> tuple[Array, Array]:
+    def value(self, u: Array, y: Array) -> Array:
         mean = self.second(u, y)
         with np.errstate(over="ignore"):
-            out: Array = mean * np.maximum(u - LIMIT, 0)
-            out += mean - y
-            out -= y * (u - log_of(y))
-        # Rounding may leave less than nothing where the mean is as the target.
-        return np.maximum(out, 0, out=out), np.asarray(mean - y)
+            out = mean * np.maximum(u - LIMIT, 0) + (mean - y) - y * (u - log_of(y))
+        return np.asarray(np.maximum(out, 0))  # rounding may leave less than nothing where the mean is as the target
+
+    def derivative(self, u: Array, y: Array) -> Array:
+        return np.asarray(self.second(u, y) - y)
 
     def second(self, u: Array, y: Array) -> Array:
         return np.asarray(np.exp(np.minimum(u, LIMIT))).astype(np.result_type(u, y), copy=False)
@@ -78,6 +66,17 @@ class Poisson(LogLinkLoss):
 
     def targets(self, y: Array) -> Array:
         return within(y, 0, 10**30, "a Poisson loss takes counts, or other numbers that are not negative")
+
+    @staticmethod
+    def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+        for i in range(len(u)):
+            value[i] = scalars.bounded_exponential(u[i])
+        for i in range(len(u)):
+            mean = value[i]
+            beyond = mean * max(u[i] - LIMIT, 0.0)
+            rest = beyond + (mean - y[i]) - y[i] * (u[i] - scalars.logarithm(y[i]))
+            value[i] = 0.0 if rest < 0.0 else rest
+            slope[i] = mean - y[i]
 
 
 @dataclass(frozen=True)
@@ -111,15 +110,15 @@ class Gamma(LogLinkLoss):
     lower_bound = 0.0
     # With t = log y - u the terms are e^t, 1 and t, and e^t + |t| <= 3 (e^t - 1 - t) + 10. An exponential (4), a
     # logarithm (4) and the operations leave 7 (e^t + |t|) + 4 |log y| + 1, so 21 (loss + floor).
-    rounding = 21
 
-    def value_and_derivative(self, u: Array, y: Array) -> tuple[Array, Array]:
+    def value(self, u: Array, y: Array) -> Array:
         ratio = self.second(u, y)
         with np.errstate(over="ignore"):
-            out: Array = ratio * np.maximum(LOWEST - u, 0)
-            out += ratio - 1
-            out -= log_of(y) - u
-        return np.maximum(out, 0, out=out), np.asarray(1 - ratio)
+            out = ratio * np.maximum(LOWEST - u, 0) + (ratio - 1) - (log_of(y) - u)
+        return np.asarray(np.maximum(out, 0))
+
+    def derivative(self, u: Array, y: Array) -> Array:
+        return np.asarray(1 - self.second(u, y))
 
     def second(self, u: Array, y: Array) -> Array:
         return np.asarray(y * np.exp(-np.maximum(u, LOWEST)))
@@ -133,32 +132,17 @@ class Gamma(LogLinkLoss):
     def targets(self, y: Array) -> Array:
         return within(y, 1 / 10**15, 10**15, "a Gamma loss takes positive amounts")
 
+    @staticmethod
+    def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+        for i in range(len(u)):
+            value[i] = y[i] * scalars.bounded_exponential(-max(u[i], LOWEST))
+        for i in range(len(u)):
+            ratio = value[i]
+            rest = ratio * max(LOWEST - u[i], 0.0) + (ratio - 1.0) - (scalars.logarithm(y[i]) - u[i])
+            value[i] = 0.0 if rest < 0.0 else rest
+            slope[i] = 1.0 - ratio
+
 
 def log_of(y: Array) -> Array:
     """The logarithm, 0 where ``y`` is 0: it is then multiplied by 0."""
     return np.asarray(np.log(np.where(y > 0, y, 1).astype(np.asarray(y).dtype, copy=False)))
-
-
-def _poisson_tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
-    for i in range(len(u)):
-        value[i] = scalars.bounded_exponential(u[i])
-    for i in range(len(u)):
-        mean = value[i]
-        beyond = mean * max(u[i] - LIMIT, 0.0)
-        rest = beyond + (mean - y[i]) - y[i] * (u[i] - scalars.logarithm(y[i]))
-        value[i] = 0.0 if rest < 0.0 else rest
-        slope[i] = mean - y[i]
-
-
-def _gamma_tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
-    for i in range(len(u)):
-        value[i] = y[i] * scalars.bounded_exponential(-max(u[i], LOWEST))
-    for i in range(len(u)):
-        ratio = value[i]
-        rest = ratio * max(LOWEST - u[i], 0.0) + (ratio - 1.0) - (scalars.logarithm(y[i]) - u[i])
-        value[i] = 0.0 if rest < 0.0 else rest
-        slope[i] = 1.0 - ratio
-
-
-register(Poisson, tile=_poisson_tile)
-register(Gamma, tile=_gamma_tile)

@@ -1,19 +1,17 @@
-"""The quantile loss, smoothed near zero, and the one that it stands for."""
+"""The quantile loss, smoothed near zero."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from projfree.checks import Array, positive, shown
-from projfree.losses.base import Loss
-from projfree.numerics.forms import register
+from projfree.losses.base import SmoothedLoss
 
 
 @dataclass(frozen=True)
-class Quantile(Loss):
+class Quantile(SmoothedLoss):
     r"""The quantile loss with a parabola in place of its corner, for the q-th quantile of the target.
 
     .. math::
@@ -51,7 +49,6 @@ class Quantile(Loss):
     delta: float = 1.0
 
     lower_bound = 0.0
-    rounding = 4  # r: 1/2, doubled by r^2; beyond, r - d has both parts of one sign and 3 operations: 5/2
 
     def __post_init__(self) -> None:
         q = positive("Quantile(quantile=...)", self.quantile)
@@ -72,9 +69,9 @@ class Quantile(Loss):
     def smoothing_error(self) -> float:  # type: ignore[override]  # read-only here
         return 0.5 * self.lipschitz**2 * self.delta
 
-    @property
-    def exact(self) -> Loss:
-        return Pinball(self.quantile)
+    def exact(self, u: Array, y: Array) -> Array:
+        r = y - u
+        return np.maximum(self.quantile * r, (self.quantile - 1.0) * r)
 
     def value(self, u: Array, y: Array) -> Array:
         r = y - u
@@ -95,38 +92,11 @@ class Quantile(Loss):
         with np.errstate(over="ignore"):
             return np.minimum(np.maximum(r / self.delta, self.quantile - 1.0), self.quantile)
 
-
-@dataclass(frozen=True)
-class Pinball(Quantile):
-    """The quantile loss itself, whose values a run with `Quantile` reports: convex, not smooth."""
-
-    delta: float = field(default=0.0, init=False, repr=False)
-
-    smoothness = math.inf
-    lower_bound = 0.0
-    rounding = 2
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "quantile", float(self.quantile))
-
-    @property
-    def lipschitz(self) -> float:  # type: ignore[override]  # as above
-        return max(self.quantile, 1.0 - self.quantile)
-
-    def second(self, u: Array, y: Array) -> Array:
-        return np.zeros_like(y - u)
-
-    def _theta(self, r: Array) -> Array:
-        return np.minimum(np.maximum(np.sign(r), self.quantile - 1.0), self.quantile)
-
-
-def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
-    q, delta = parameters[0], parameters[1]
-    for i in range(len(u)):
-        r = y[i] - u[i]
-        theta = min(max(r / delta, q - 1.0), q)
-        value[i] = theta * (r - 0.5 * delta * theta)
-        slope[i] = -theta
-
-
-register(Quantile, tile=_tile, parameters=lambda loss: (loss.quantile, loss.delta))
+    @staticmethod
+    def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+        q, delta = parameters[0], parameters[1]
+        for i in range(len(u)):
+            r = y[i] - u[i]
+            theta = min(max(r / delta, q - 1.0), q)
+            value[i] = theta * (r - 0.5 * delta * theta)
+            slope[i] = -theta

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 
 import numpy as np
 
 from projfree.checks import Array, count
-from projfree.losses.base import ExponentialLoss, indices
+from projfree.losses.base import Loss, indices
 from projfree.numerics import scalars
-from projfree.numerics.forms import register
 
-#: The part of the range of exponents that leaves room for the quotient of two exponentials and a sum of millions.
-SHARE = 0.4
-#: Predictions of this size have exponentials whose quotients and sums stay within range.
-SAFE = SHARE * math.log(sys.float_info.max)
-#: log eps^2: a true class below this part of the largest leaves the other derivatives unchanged to rounding.
-FLOOR = 2.0 * math.log(sys.float_info.epsilon)
+#: The logarithm of a number below eps^2: a true class below this part of the largest leaves the other derivatives
+#: unchanged to rounding, in float32 as well, where its exponential is still a normal number.
+LEAST = -80.0
 
 
 @dataclass(frozen=True)
-class Softmax(ExponentialLoss):
+class Softmax(Loss):
     r"""Multinomial logistic loss for k classes; targets are class indices 0, ..., k - 1.
 
     .. math::
@@ -58,27 +53,21 @@ class Softmax(ExponentialLoss):
     labels = True
     smoothness = 0.5
     lower_bound = 0.0
-    lipschitz = math.sqrt(2.0)
-    #: Exponentials 4.5, their sum 12.5 (see `_row_sums`; 1/2 more for each doubling of k beyond 128), quotient
-    #: with another exponential 5, log1p 4: 26 for the value, and less for the derivative.
-    rounding = 32
+    # Roundings of the value: exponentials 4.5, their sum 12.5 (see `_row_sums`; 1/2 more for each doubling of k beyond
+    # 128), quotient with another exponential 5, log1p 4: 26. The derivative has less.
 
     def __post_init__(self) -> None:
         if self.classes is not None:
             object.__setattr__(self, "classes", count("Softmax(classes=...)", self.classes, lowest=2))
 
-    def value_and_derivative(self, u: Array, y: Array) -> tuple[Array, Array]:
-        # As long as nothing can overflow, exp(u) itself is both the fastest and, with no difference to round, the most
-        # accurate.
-        e, lift = (np.exp(u, order="C"), 0.0) if _is_safe(u) else _shifted(u, y)
-        flat = _true(e, y)
-        true = e.take(flat)
-        e.put(flat, 0)
-        others = _row_sums(e)
-        value = np.log1p(others / true) + lift
-        e.put(flat, -others)
-        e /= (others + true)[:, None]
-        return value, e
+    def value(self, u: Array, y: Array) -> Array:
+        true, others, lift = _parts(u, y)[1:]
+        return np.asarray(np.log1p(others / true) + lift)
+
+    def derivative(self, u: Array, y: Array) -> Array:
+        e, true, others, _ = _parts(u, y)
+        e[np.arange(len(y)), y] = -others
+        return np.asarray(e / (others + true)[:, None])
 
     def second(self, u: Array, y: Array) -> Array:
         p = self.mean(u)
@@ -89,9 +78,8 @@ class Softmax(ExponentialLoss):
 
     def mean(self, u: Array) -> Array:
         """The probability of each class, of the shape of ``u``."""
-        p: Array = np.exp(u if _is_safe(u) else u - u.max(axis=1, keepdims=True), order="C")
-        p /= _row_sums(p)[:, None]
-        return p
+        p = np.exp(np.subtract(u, u.max(axis=1, keepdims=True), order="C"))
+        return np.asarray(p / _row_sums(p)[:, None])
 
     def targets(self, y: Array) -> Array:
         return indices(y, self.classes)
@@ -100,40 +88,48 @@ class Softmax(ExponentialLoss):
         """``(k,)``: the number of classes given, or one more than the largest target."""
         return (self.classes if self.classes is not None else int(np.max(y)) + 1,)
 
+    @staticmethod
+    def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+        n = len(value)
+        k = len(u) // n
+        for i in range(n):
+            row, e, own = u[i * k : i * k + k], slope[i * k : i * k + k], int(y[i])
+            top = row[0]
+            for c in range(k):
+                top = row[c] if not row[c] <= top else top  # in this order, so that what is not a number stays so
+            others, true, lift = 0.0, 1.0, 0.0
+            for c in range(k):
+                d = row[c] - top
+                back = d - row[c]
+                error = (row[c] - (d - back)) - (top + back)
+                if c == own and d < LEAST:
+                    lift, d, error = LEAST - d, LEAST, 0.0
+                e[c] = scalars.decay(d) * (1.0 + error)
+                if c != own:
+                    others += e[c]
+            true, e[own] = e[own], -others
+            for c in range(k):
+                e[c] /= others + true
+            value[i] = math.log1p(others / true) + lift
 
-def _is_safe(u: Array) -> bool:
-    """Whether exp(u) fits, and quotients and sums of such numbers."""
-    return bool(np.abs(u).max(initial=0) <= SHARE * np.log(np.finfo(u.dtype).max))
 
+def _parts(u: Array, y: Array) -> tuple[Array, Array, Array, Array]:
+    """exp(u - max u) with 0 at the true class, its value there, the sum of the others, and by how much it was raised.
 
-def _shifted(u: Array, y: Array) -> tuple[Array, Array]:
-    """exp(u - max u), C-ordered, and by how much the true class was raised so that its entry does not vanish."""
-    top = u.max(axis=1, keepdims=True)
+    A true class whose entry would vanish is raised to `LEAST`.
+    """
+    top, own = u.max(axis=1, keepdims=True), (np.arange(len(y)), y)
     d = np.subtract(u, top, order="C")
     # d is rounded by up to eps |d| / 2, hundreds of eps relative in exp(d). Knuth's two-sum gives that error.
-    # (In place, because fresh large arrays cost more than the arithmetic: error = (u - (d - back)) - (top + back).)
     back = d - u
-    error = d - back
-    np.subtract(u, error, out=error)
-    back += top
-    error -= back
-    # A true class below eps^2 of the largest leaves the derivative's other entries unchanged to rounding.
-    floor = 2 * np.log(np.finfo(u.dtype).eps)
-    flat = _true(d, y)
-    true = d.take(flat)
-    raised = np.maximum(true, floor)
-    d.put(flat, raised)
-    error[np.arange(len(y)), y] *= true == raised
-    e = np.exp(d, out=d)
-    error *= e
-    e += error
-    return e, raised - true
-
-
-def _true(e: Array, y: Array) -> Array:
-    """The positions of the true classes in the flattened array."""
-    n, k = e.shape
-    return np.arange(0, n * k, k) + y
+    error = (u - (d - back)) - (top + back)
+    raised = np.maximum(d[own], LEAST)
+    lift, d[own] = raised - d[own], raised
+    error[own] *= lift == 0
+    e = np.exp(d) * (1 + error)
+    true = e[own]
+    e[own] = 0
+    return e, true, _row_sums(e), lift
 
 
 def _row_sums(e: Array) -> Array:
@@ -143,56 +139,3 @@ def _row_sums(e: Array) -> Array:
     """
     sums: Array = np.einsum("ij->i", e) if e.shape[1] <= 25 else e.sum(axis=1)
     return sums
-
-
-def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
-    n = len(value)
-    k, top = len(u) // n, 0.0
-    for i in range(len(u)):
-        top = max(top, abs(u[i]))
-    if not top <= SAFE:
-        for i in range(n):
-            value[i] = _shifted_row(u[i * k : i * k + k], int(y[i]), slope[i * k : i * k + k])
-        return
-    for i in range(len(u)):
-        slope[i] = scalars.exponential(u[i])
-    for i in range(n):
-        row, own = slope[i * k : i * k + k], int(y[i])
-        true, others = row[own], 0.0
-        row[own] = 0.0
-        for c in range(k):
-            others += row[c]
-        row[own] = -others
-        value[i] = others / true
-        part = 1.0 / (others + true)
-        for c in range(k):
-            row[c] *= part
-    for i in range(n):
-        value[i] = scalars.log1p(value[i])
-
-
-def _shifted_row(u: Array, y: int, slope: Array) -> float:
-    """The value of a row whose exponentials may overflow: relative to the largest, with `_shifted`'s corrections."""
-    top = u[0]
-    for c in range(len(u)):
-        top = u[c] if not u[c] <= top else top
-    total, true, lift = 0.0, 1.0, 0.0
-    for c in range(len(u)):
-        d = u[c] - top
-        back = d - u[c]
-        error = (u[c] - (d - back)) - (top + back)
-        if c == y and d < FLOOR:
-            lift, d, error = FLOOR - d, FLOOR, 0.0
-        e = math.exp(d)
-        e += e * error
-        if c == y:
-            true, slope[c] = e, 0.0
-        else:
-            total, slope[c] = total + e, e
-    slope[y] = -total
-    for c in range(len(u)):
-        slope[c] /= total + true
-    return math.log1p(total / true) + lift
-
-
-register(Softmax, tile=_tile)

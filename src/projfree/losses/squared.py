@@ -8,7 +8,6 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.losses.base import Loss
-from projfree.numerics.forms import register
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,8 @@ class Squared(Loss):
     (array([1.  , 0.25]), array([ 2., -1.]))
     """
 
-    quadratic = True
     smoothness = 2.0
     lower_bound = 0.0
-    rounding = 2  # u - y is rounded once (eps / 2), doubled by the square, which is rounded once: 3/2
 
     def value(self, u: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):
@@ -43,17 +40,14 @@ class Squared(Loss):
     def second(self, u: Array, y: Array) -> Array:
         return np.full(np.shape(u), 2.0, dtype=np.result_type(u, y))
 
+    @staticmethod
+    def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+        for i in range(len(u)):
+            r = u[i] - y[i]
+            value[i] = r * r
+            slope[i] = 2.0 * r
+
 
 def is_squared(loss: Loss) -> bool:
     """Whether a loss is exactly the squared one, whose sums a Gram matrix holds; a subclass may be another function."""
     return type(loss) is Squared
-
-
-def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
-    for i in range(len(u)):
-        r = u[i] - y[i]
-        value[i] = r * r
-        slope[i] = 2.0 * r
-
-
-register(Squared, tile=_tile)

@@ -8,7 +8,6 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.losses.base import Loss
-from projfree.numerics.forms import register
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,6 @@ class SquaredHinge(Loss):
     labels = True
     smoothness = 2.0
     lower_bound = 0.0
-    rounding = 2  # 1 - m is rounded once (eps / 2), doubled by the square, which is rounded once: 3/2
 
     def value(self, u: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):
@@ -48,18 +46,15 @@ class SquaredHinge(Loss):
         h = _short(u, y)
         return (h > 0).astype(h.dtype) * 2
 
+    @staticmethod
+    def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+        for i in range(len(u)):
+            h = 1.0 - y[i] * u[i]
+            h = 0.0 if h < 0.0 else h  # in this order, so that what is not a number stays so
+            value[i] = h * h
+            slope[i] = -2.0 * y[i] * h
+
 
 def _short(u: Array, y: Array) -> Array:
     """By how much the margin falls short of 1."""
     return np.asarray(np.maximum(1 - y * u, 0))
-
-
-def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
-    for i in range(len(u)):
-        h = 1.0 - y[i] * u[i]
-        h = 0.0 if h < 0.0 else h  # in this order, so that what is not a number stays so
-        value[i] = h * h
-        slope[i] = -2.0 * y[i] * h
-
-
-register(SquaredHinge, tile=_tile)

@@ -6,16 +6,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from projfree.checks import Array
-from projfree.losses.base import ExponentialLoss
-from projfree.losses.logistic import decay, falling, slope
+from projfree.losses.base import Loss
 from projfree.numerics import scalars
-from projfree.numerics.forms import register
 
 
 @dataclass(frozen=True)
-class SquaredSigmoid(ExponentialLoss):
+class SquaredSigmoid(Loss):
     r"""Squared error of a sigmoid, a bounded loss for noisy labels -1 and +1; not convex.
 
     .. math::
@@ -47,36 +46,26 @@ class SquaredSigmoid(ExponentialLoss):
     lower_bound = 0.0
     labels = True
     smoothness = (39 + 55 * math.sqrt(33)) / 2304
-    # The derivative is 2 e^2 / (1 + e)^3 or 2 e / (1 + e)^3: an error of e = exp(-|m|) counts at most twice (8),
-    # and the operations on it add less than 4. So 12 of the default 16.
 
-    def value_and_derivative(self, u: Array, y: Array) -> tuple[Array, Array]:
+    def value(self, u: Array, y: Array) -> Array:
+        return np.asarray(np.square(expit(-y * u)))
+
+    def derivative(self, u: Array, y: Array) -> Array:
         m = y * u
-        e = decay(m)
-        s = falling(m, e)
-        return np.square(s), np.asarray(-2 * y * (slope(e) * s))
+        return np.asarray(-2 * y * (np.square(expit(-m)) * expit(m)))
 
     def second(self, u: Array, y: Array) -> Array:
         m = y * u
-        e = decay(m)
-        s = falling(m, e)
-        out: Array = slope(e) * s * (4 - 6 * s)
-        return out
+        s = expit(-m)
+        return np.asarray(np.square(s) * expit(m) * (4 - 6 * s))
 
-    def majorant(self, u: Array, y: Array) -> Array:
-        r"""Gauss and Newton's :math:`2\,\sigma'(u)^2`: the curvature where the sigmoid is taken as linear."""
-        return np.asarray(2 * np.square(slope(decay(u))))
-
-
-def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
-    for i in range(len(u)):
-        value[i] = scalars.decay(u[i])
-    for i in range(len(u)):
-        m, e = y[i] * u[i], value[i]
-        q = 1.0 / (1.0 + e)
-        s = (e if m > 0.0 else 1.0) * q
-        value[i] = s * s
-        slope[i] = -2.0 * y[i] * s * (e * q * q)
-
-
-register(SquaredSigmoid, tile=_tile)
+    @staticmethod
+    def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+        for i in range(len(u)):
+            value[i] = scalars.decay(u[i])
+        for i in range(len(u)):
+            m, e = y[i] * u[i], value[i]
+            q = 1.0 / (1.0 + e)
+            s = (e if m > 0.0 else 1.0) * q
+            value[i] = s * s
+            slope[i] = -2.0 * y[i] * s * (e * q * q)

@@ -14,7 +14,7 @@ from projfree.checks import Array, flag, instance
 from projfree.data.base import Data
 from projfree.data.gram import Gram, largest_eigenvalue
 from projfree.deadline import expired
-from projfree.losses.base import Loss
+from projfree.losses.base import Loss, SmoothedLoss
 from projfree.losses.softmax import Softmax
 from projfree.losses.squared import is_squared
 from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
@@ -101,7 +101,7 @@ class Objective(SmoothFunction):
             form=self.form,
             loss=loss if strategy.measured else None,  # whoever recomputes it needs the offsets too
             least=loss.lower_bound,  # values are means of losses, and offsets add a penalty
-            smoothing_error=loss.smoothing_error * math.prod(self.outputs),
+            smoothing_error=loss.smoothing_error * math.prod(self.outputs) if isinstance(loss, SmoothedLoss) else 0.0,
             term_size=None if math.isfinite(loss.smoothness) else strategy.rounding.floor,
             pattern=self.data.pattern,
             intercept_shape=None if strategy.constant is None else strategy.constant.shape,
@@ -233,7 +233,7 @@ class Unsmoothed(Objective):
     def _exact(self, found: Evaluation) -> Evaluation:
         if math.isnan(found.value):
             return found
-        exact = self.workspace.fold(ValueSum(self.loss.exact, found.intercept), (found.point,))[0]
+        exact = self.workspace.fold(ValueSum(self.loss, found.intercept, exact=True), (found.point,))[0]
         return Evaluation(found.point, float(exact), found.tangent)
 
     @property

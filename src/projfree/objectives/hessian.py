@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.hull import RCOND, curvature_products
 from projfree.objectives.intercept import outer
-from projfree.objectives.row_steps import Curvatures, InterceptSums, by_column, weigh
+from projfree.objectives.row_steps import Curvatures, InterceptSums, by_column, curvature, weigh
 
 if TYPE_CHECKING:
     from projfree.numerics.group_l1_qp import Columns
@@ -256,7 +256,7 @@ class CurvatureTimes(Step):
             p = self.loss.mean(images[0] + self.b)
             product = p * (a - np.einsum("ij,ij->i", p, a)[:, None])
         else:
-            product = self.loss.majorant(images[0] + self.b, rows.y) * a
+            product = curvature(self.loss, images[0] + self.b, rows.y) * a
         r = weigh(product, rows.s)
         return r, np.ravel(by_column(r))
 
@@ -275,5 +275,5 @@ class DirectionProducts(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         u = images[0] if self.b is None else images[0] + self.b
-        products = curvature_products(self.loss, self.loss.majorant, u, rows, images[1:], self.fresh)
+        products = curvature_products(self.loss, partial(curvature, self.loss), u, rows, images[1:], self.fresh)
         return None, np.concatenate([each.ravel() for each in products])

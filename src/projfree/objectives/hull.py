@@ -252,8 +252,7 @@ class HullSums(Step):
         for c, d in zip(self.m, ways, strict=True):
             u = u + c * d
         u = u if self.b is None else u + self.b
-        losses, derivative = self.loss.value_and_derivative(u, rows.y)
-        r = weigh(derivative, rows.s)
+        losses, r = self.loss.value(u, rows.y), weigh(self.loss.derivative(u, rows.y), rows.s)
         gradient = [np.vdot(r, d) for d in ways]
         H, cross, own = curvature_products(self.loss, self.loss.second, u, rows, ways, len(ways))
         if self.b is not None:
@@ -280,7 +279,7 @@ def curvature_products(
     Parameters
     ----------
     loss, curvature
-        The loss, and its `second` or `majorant`.
+        The loss, and its `second` or another curvature.
     ways : sequence of m ndarray
         The directions, of the shape of ``u``.
     fresh : int

@@ -21,7 +21,7 @@ from projfree.data.base import Data
 from projfree.data.rows import FormImages, tangent_size
 from projfree.data.workspace import Workspace
 from projfree.deadline import expired
-from projfree.losses.base import Loss
+from projfree.losses.base import ROUNDING, LogLinkLoss, Loss
 from projfree.losses.squared import is_squared
 from projfree.numerics.root_finding import NoRootError, find_roots
 from projfree.objectives.evaluation import Evaluation
@@ -61,8 +61,8 @@ class Intercept:
 
     def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
         self.loss, self.data, self.outputs = loss, data, outputs
-        units, floor = data.rounding_units + 2.0 * loss.rounding + 8.0 + sum(outputs), 0.0
-        if type(loss).floor is not Loss.floor:
+        units, floor = data.rounding_units + 2.0 * ROUNDING + 8.0 + sum(outputs), 0.0
+        if isinstance(loss, LogLinkLoss):
             floor = float(data.open().fold(FloorSum(loss), (self._zero,))[0])
         self.rounding = Rounding(loss, data, units, floor)
 
@@ -264,17 +264,22 @@ class Profiled(Intercept):
         The second derivatives then have the same mean at every best intercept, and the Hessian is that mean times the
         covariance of the rows under some weights, so at most the square of the largest norm of a row.
         """
-        known = self.loss.intercept_step(np.zeros(1), np.ones(1)) is not None
-        return self._mean_second * self.data.column_stats.row_norm**2 if known else super().lipschitz()
+        closed = _has_closed_form(self.loss)
+        return self._mean_second * self.data.column_stats.row_norm**2 if closed else super().lipschitz()
 
     @cached_property
     def _mean_second(self) -> float:
         return float(_look(self.data.open(), self.loss, self._zero, self.constant).second.max())
 
 
+def _has_closed_form(loss: Loss) -> bool:
+    """Whether the best intercept has a closed form."""
+    return isinstance(loss, LogLinkLoss) and loss.intercept_step(np.zeros(1), np.ones(1)) is not None
+
+
 def _log_mean(loss: Loss, data: Data) -> Array | float:
     """The logarithm of the mean target, for losses with a logarithmic link; an error where it is not finite."""
-    if loss.intercept_step(np.zeros(1), np.ones(1)) is None:
+    if not _has_closed_form(loss):
         return 0.0
     mean = data.mean_target()
     if np.any(mean <= 0.0):
@@ -321,7 +326,7 @@ def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Any, o
     b = np.broadcast_to(np.asarray(start, dtype=np.float64), outputs).copy()
     if not loss.convex or loss.coupled:
         return _descend(lambda b: _look(workspace, loss, x, b), loss, b)
-    if not math.isfinite(loss.smoothness):  # in closed form, as far as predictions are not too far from b for it
+    if isinstance(loss, LogLinkLoss):  # in closed form, as far as predictions are not too far from b for it
         here = _look(workspace, loss, x, b)
         with np.errstate(all="ignore"):
             step = loss.intercept_step(here.slope, here.second)

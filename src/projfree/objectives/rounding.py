@@ -15,7 +15,7 @@ L its second derivative. The value of a point is then off by at most :math:`g e 
 the point, evaluated anywhere in the set, by that and :math:`L e` times the distance to there (`Rounding.value` and
 `Rounding.bound`). For a loss that is never negative, with the value v, :math:`g \le \sqrt{2 L v}`. Where the second
 derivative has no bound, e is the largest error, and :math:`S = 3 (v + \text{floor})` bounds the means of the sizes of
-both derivatives, see `Loss.smoothness`.
+both derivatives, see `LogLinkLoss`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 from projfree.algebra import UNIT, size
 from projfree.checks import Array
 from projfree.data.base import Data
-from projfree.losses.base import Loss
+from projfree.losses.base import Loss, SmoothedLoss
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.row_steps import Sums
@@ -174,7 +174,8 @@ class Rounding:
 
     def value(self, value: float, w: Array, b: Array | None) -> float:
         """The error of the value at a point, at most."""
-        e, steepness = self.predictions(w, b), self.loss.lipschitz
+        e = self.predictions(w, b)
+        steepness = self.loss.lipschitz if isinstance(self.loss, SmoothedLoss) else math.inf
         first, second = self._derivatives(value, e)
         moved = math.inf if self.corner else first * e + 0.5 * second * e * e
         return self._sums(value) + min(moved, steepness * e if e else 0.0)

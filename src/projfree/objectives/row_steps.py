@@ -9,7 +9,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.data.rows import PER_OUTPUT, SCALARS, TANGENTS, Rows, Step
-from projfree.losses.base import Loss
+from projfree.losses.base import LogLinkLoss, Loss, SmoothedLoss
 
 #: ``sum`` as a ufunc: the same digits, with ``axis=None`` for all entries, and half the time for short arrays.
 total = partial(np.add.reduce, axis=None)
@@ -24,6 +24,12 @@ def weigh(r: Array, s: Array | float) -> Array:
 def by_column(x: Array) -> Array:
     """The sum over rows, for each output; NumPy's own takes many times as long where rows have few entries."""
     return np.asarray(total(x)) if x.ndim == 1 else np.ones(len(x)) @ x
+
+
+def curvature(loss: Loss, u: Array, y: Array) -> Array:
+    """The curvature of a quadratic model at ``u``, never negative: the size of the second derivative."""
+    second = loss.second(u, y)
+    return second if loss.convex else np.abs(second)
 
 
 def summed_covariance(p: Array, s: Array | float) -> Array:
@@ -45,7 +51,7 @@ class TangentSums(Step):
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         u, b, s = images[0], self.b[0], rows.s
         full = u if b is None else u + b
-        losses, derivative = self.loss.value_and_derivative(full, rows.y)
+        losses, derivative = self.loss.value(full, rows.y), self.loss.derivative(full, rows.y)
         r = weigh(derivative, s)
         weighted, size = weigh(losses, s), np.abs(r)
         value = total(weighted)
@@ -102,14 +108,16 @@ class Sums:
 
 @dataclass(frozen=True)
 class ValueSum(Step):
-    """The weighted mean loss at one point."""
+    """The weighted mean loss at one point; ``exact`` for that of the loss that a smoothed one stands for."""
 
     loss: Loss
     b: Array | None = None
+    exact: bool = False
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         full = images[0] if self.b is None else images[0] + self.b
-        return None, np.array([weigh(self.loss.value(full, rows.y), rows.s).sum()])
+        value = self.loss.exact if self.exact and isinstance(self.loss, SmoothedLoss) else self.loss.value
+        return None, np.array([weigh(value(full, rows.y), rows.s).sum()])
 
 
 @dataclass(frozen=True)
@@ -124,8 +132,7 @@ class InterceptSums(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         u = images[0] + self.b
-        losses, r = self.loss.value_and_derivative(u, rows.y)
-        r = weigh(r, rows.s)
+        losses, r = self.loss.value(u, rows.y), weigh(self.loss.derivative(u, rows.y), rows.s)
         if self.loss.coupled:
             second = summed_covariance(self.loss.mean(u), rows.s)
         else:
@@ -138,11 +145,10 @@ class InterceptSums(Step):
 class FloorSum(Step):
     """The weighted sum of what the errors of values are relative to besides the values."""
 
-    loss: Loss
+    loss: LogLinkLoss
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        floor = self.loss.floor(rows.y)
-        return None, np.array([0.0 if floor is None else weigh(floor, rows.s).sum()])
+        return None, np.array([weigh(self.loss.floor(rows.y), rows.s).sum()])
 
 
 @dataclass(frozen=True)
@@ -174,7 +180,7 @@ class Curvatures(Step):
             p = self.loss.mean(u)
             h = 2.0 * p * (1.0 - p)
         else:
-            h = self.loss.majorant(u, rows.y)
+            h = curvature(self.loss, u, rows.y)
         if self.damping > 0.0:
             h = np.maximum(h, self.damping * np.abs(self.loss.derivative(u, rows.y)))
         h = weigh(h, rows.s)

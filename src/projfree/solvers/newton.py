@@ -43,7 +43,7 @@ class ConstrainedNewton(Solver):
 
     with :math:`\gamma_t = 1` where f falls enough and else the minimiser on the segment. An iteration costs one read
     for the tangent and, unless the last Hessian serves again, one with O(n D^2) work for the Hessian. For losses that
-    are not convex the model is a convex one that touches f (`Loss.majorant`); values decrease all the same.
+    are not convex the model takes the size of the curvature instead; values decrease all the same.
 
     References
     ----------
