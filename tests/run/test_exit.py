@@ -38,7 +38,7 @@ BALL = LpBall(1.5, 1.0)
 @pytest.mark.parametrize("method", [AcceleratedProjectedGradient(), ProjectedGradient()], ids=repr)
 @pytest.mark.parametrize("case", ["squares", "squares, intercept", "logistic"])
 def test_precision_is_reached_only_at_the_allowance(case, method):
-    """The gap is the allowance plus the Frank-Wolfe gap, whose own rounding the allowance covers: it may be below zero."""
+    """The gap is the allowance plus the Frank-Wolfe gap, which rounding may put below zero within the allowance."""
     f = problem(case)
     result = minimize(f, BALL, method, tol=0.0)
     assert result.status is Status.PRECISION

@@ -35,7 +35,7 @@ def optimum():
 def test_nothing_is_claimed_before_the_first_tangent():
     lower = LowerBound(BALL, (3,))
     assert lower.bound == -math.inf
-    lower.evaluate()
+    lower.offer_averages()
     assert lower.bound == -math.inf, "zero is no lower bound on a negative function"
     assert lower.witness is None
 

@@ -1,4 +1,4 @@
-"""Sets whose oracle is a function of the user: how often a run calls it, and how late it ends for asking seldom."""
+"""Sets whose oracle is a function of the user: how often a run calls it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.run.lower_bound import LowerBound
 from projfree.sets import OracleSet, Weighted, WithFree
 from projfree.sets.base import ConstraintSet, NormBall
 
@@ -143,24 +142,6 @@ def test_at_most_two_calls_an_iteration(name, solver):
     # A run that ends at the limit of precision before has its last checks over fewer iterations.
     assert count.calls <= (200 if result.n_iter == 100 else 2 * result.n_iter + 18)
     assert count.calls >= result.n_iter
-
-
-@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
-@pytest.mark.parametrize("name", ["lp with a start", "polytope", "norm ball"])
-def test_runs_end_at_most_a_tenth_later(monkeypatch, name, solver):
-    """Than with every average evaluated in every iteration."""
-    passes, evaluate = [], LowerBound.evaluate
-    for every in (False, True):
-        if every:
-            monkeypatch.setattr(LowerBound, "evaluate", lambda lower, last=None, goal=-np.inf: evaluate(lower, last))
-        runs = [
-            minimize(problem(loss), SETS[name](Counter()), solver, tol=tol, max_iter=200, record=0)
-            for loss in (Squared(), Logistic())
-            for tol in (5e-2, 1e-2)
-        ]
-        assert sum(run.status.converged for run in runs) >= 2
-        passes.append(sum(run.n_passes for run in runs))
-    assert passes[0] <= 1.1 * passes[1]
 
 
 @pytest.mark.parametrize("name", ["lp", "lp with a support", "norm ball", "subclass", "subclass with pairs"])

@@ -215,12 +215,11 @@ def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
     if run.unproved:
         _discard_claims(run)
     structure = run.f.structure
-    if structure.smoothing_error and run.scale > abs(run.value):  # the value at the centre was only bounded
-        run.centre_value = f(f.point(run.centre))
-    at, bound, support = run.best, -math.inf, math.nan
+    at, support = run.best, math.nan
+    bound: float | None = None
     if run.convex:
         if not run.unproved:
-            lower.evaluate(run.state.oracle_result)
+            lower.offer_averages(run.state.oracle_result)
         support = ball.support(-m.gradient)
         bound = lower.offer(m, run.best.w, support)
         witness = lower.witness if look_back else None
@@ -242,10 +241,11 @@ def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
     run.passes_before += f.passes
     # The dual norm of the gradient, if f is convex from the support that the bound was made of.
     run.multiplier = multiplier(ball, m.gradient, support if run.convex else None)
-    if run.convex:
-        return _certificate(run, at, bound, run.value - bound)
-    run.latest_gap = frank_wolfe_gap(ball, m.gradient, run.best.w)
-    return _certificate(run, run.best, None, run.latest_gap)
+    if not run.convex:
+        run.latest_gap = frank_wolfe_gap(ball, m.gradient, run.best.w)
+        at, bound = run.best, None
+    run.certificate = _certificate(run, at, bound, run.latest_gap if bound is None else run.value - bound)
+    return run.certificate
 
 
 def recomputed(f: SmoothFunction, x: Point) -> Evaluation | None:

@@ -13,18 +13,23 @@ import projfree.sampling as sampling
 import projfree.steps as steps
 from projfree import persist
 from projfree.algebra import Minorant, Point, Structured, pack, unpack
-from projfree.checks import all_finite, at_least, count, instance, real_array, stacklevel
+from projfree.checks import all_finite, count, instance, real_array, stacklevel
 from projfree.objectives.base import SmoothFunction
-from projfree.run.loop import REMEDY, Run, fingerprint, refuse_other
-from projfree.run.lower_bound import AveragedMinorant
+from projfree.run.loop import REMEDY, Run, fingerprint, kept_fields, refuse_other
 from projfree.run.result import Trace
 from projfree.solvers import SOLVERS
-from projfree.solvers.base import Solver, State
+from projfree.solvers.base import Solver
 
 KIND = "projfree checkpoint"
-#: The numbers that a run and its lower bound keep.
-RUN = ("seconds", "value", "first_value", "latest_gap", "centre_value", "next_tangent", "next_recomputation")
-LOWER_BOUND = ("bound", "allowance", "witnessed")
+#: What is kept of a run and of its lower bound, and the types that are read back.
+RUN = {"best": "Point", "first_iteration": "int"} | dict.fromkeys(
+    ("passes", "seconds", "value", "first_value", "latest_gap", "centre_value", "next_tangent", "next_recomputation"),
+    "float",
+)
+LOWER_BOUND = {"witness": "Array | None", "count": "int", "due": "int"} | dict.fromkeys(
+    ("bound", "allowance", "witnessed"), "float"
+)
+AVERAGE = {"m": "Minorant", "z": "Array | None"}
 
 
 @dataclass(frozen=True)
@@ -76,14 +81,12 @@ class Checkpoint:
         except OSError as error:
             if not persist.exists(self.path):
                 raise
-            if not run.warned:
-                warnings.warn(
-                    f"The checkpoint of iteration {run.iteration} is missing: {error.strerror} The run goes on; after "
-                    "a stop it would go on from the last one that was written, so make room on the disk.",
-                    RuntimeWarning,
-                    stacklevel=stacklevel(),
-                )
-            run.warned = True
+            warnings.warn(
+                f"A checkpoint is missing: {error.strerror} The run goes on; after a stop it would go on from the last "
+                "one that was written, so make room on the disk.",
+                RuntimeWarning,
+                stacklevel=stacklevel(),
+            )
         _restore(run, tree)
 
     def rows_lost(self, run: Run) -> None:
@@ -136,105 +139,86 @@ class SavedRun:
 
 def _snapshot(run: Run) -> dict[str, Any]:
     """The run as a tree of arrays and scalars."""
-    lower, state = run.lower_bound, run.state
+    kind = type(run.state)
     return {
         "problem": fingerprint(run.f, run.ball, run.solver),
         "solver": _record(run.solver),
-        "state": {"class": type(state).__name__} | {name: _encode(getattr(state, name)) for name in _kept(type(state))},
-        "run": {name: getattr(run, name) for name in RUN},
-        "first_iteration": run.first_iteration,
-        "passes": run.passes,
+        "state": {"class": kind.__name__} | _encode_members(run.state, kept_fields(kind)),
+        "run": _encode_members(run, RUN),
+        "lower_bound": _encode_members(run.lower_bound, LOWER_BOUND),
+        "averages": [_encode_members(average, AVERAGE) for average in run.lower_bound.averages],
         "smallest_gap": list(run.smallest_gap),
-        "best": _encode(run.best),
         "trace": run.trace.columns(),
-        "lower_bound": {name: getattr(lower, name) for name in LOWER_BOUND} | {"count": lower.count, "due": lower.due},
-        "witness": _encode(lower.witness),
-        "averages": [[_encode(average.m), _encode(average.z)] for average in lower.averages],
     }
 
 
 def _restore(run: Run, tree: dict[str, Any]) -> None:
     """Put a run where a snapshot is; the running one too, so that it remembers no more than a resumed one."""
-    f, lower = run.f, run.lower_bound
+    f, kind = run.f, cast("Any", type(run.state))
     run.unproved = True  # and trusts no bound of the file
-    run.state = _read_state(tree["state"], f, run.state)
-    vars(run).update({name: _number(tree["run"][name]) for name in RUN})
-    run.first_iteration = count("first_iteration", tree["first_iteration"], lowest=0)
+    saved = dict(tree["state"])
+    if saved.pop("class") != kind.__name__:
+        raise ValueError("its state is of another class")
+    run.state = kind(**_decode_members(saved, kept_fields(kind), f), solver=run.state.solver)
+    if run.state.active_set is not None:
+        run.state.active_set.check()
+    numbers = _decode_members(tree["run"], RUN, f)
+    run.opened, run.passes_before = f.open(), numbers.pop("passes")
+    vars(run).update(numbers)
+    vars(run.lower_bound).update(_decode_members(tree["lower_bound"], LOWER_BOUND, f))
+    for average, found in zip(run.lower_bound.averages, tree["averages"], strict=True):
+        vars(average).update(_decode_members(found, AVERAGE, f))
     count("iteration", run.iteration, lowest=0)
-    run.opened, run.passes_before = f.open(), at_least("passes", _number(tree["passes"]), 0.0)
     gap, iteration = tree["smallest_gap"]
-    run.smallest_gap = _number(gap), count("smallest_gap", iteration, lowest=0)
-    run.best, run.trace = _decode("Point", tree["best"], f), Trace(tree["trace"])
-    vars(lower).update({name: _number(tree["lower_bound"][name]) for name in LOWER_BOUND})
-    lower.count, lower.due = (count(name, tree["lower_bound"][name], lowest=0) for name in ("count", "due"))
-    lower.witness = None if tree["witness"] is None else _decode("Array", tree["witness"], f, f.shape)
-    averages = [(_decode("Minorant", m, f), z) for m, z in tree["averages"]]
-    if len(averages) != len(lower.averages) or any((z is None) is not lower.factored for _, z in averages):
-        raise ValueError("its averages of tangents are of another kind of run")
-    lower.averages = [AveragedMinorant(m, None if z is None else _decode("Array", z, f, f.shape)) for m, z in averages]
+    run.smallest_gap = _decode("float", gap, f), _decode("int", iteration, f)
+    run.trace = Trace(tree["trace"])
 
 
-def _kept(kind: Any) -> dict[str, str]:
-    """The fields of a class of states that a checkpoint keeps, with their declared types."""
-    return {each.name: str(each.type) for each in fields(kind) if not each.metadata.get("transient")}
+def _encode_members(owner: Any, kinds: dict[str, str]) -> dict[str, Any]:
+    return {name: _encode(getattr(owner, name)) for name in kinds}
 
 
-def _read_state(tree: dict[str, Any], f: SmoothFunction, first: State) -> State:
-    """The state of a snapshot: of the class of the first one, with fields of the types that the class declares."""
-    kind: Any = type(first)
-    declared = _kept(kind)
-    if tree["class"] != kind.__name__ or tree.keys() != declared.keys() | {"class"}:
-        raise ValueError("its state is of another class or has other fields")
-    values: dict[str, Any] = {}
-    for name, declaration in declared.items():
-        type_name, _, optional = declaration.partition(" | ")
-        missing = tree[name] is None and optional == "None"
-        values[name] = None if missing else _decode(type_name, tree[name], f)
-    state: State = kind(**values, solver=first.solver)
-    count("t", state.t, lowest=0)
-    if state.active_set is not None:
-        state.active_set.check()
-    return state
+def _decode_members(tree: dict[str, Any], kinds: dict[str, str], f: SmoothFunction) -> dict[str, Any]:
+    if tree.keys() != kinds.keys():
+        raise ValueError(f"it has other members: {', '.join(map(str, sorted(tree.keys() ^ kinds.keys())))}")
+    return {name: _decode(kind, tree[name], f) for name, kind in kinds.items()}
 
 
 def _encode(value: Any) -> Any:
     """A point, a minorant or a parameter as arrays and scalars; other values as they are."""
     if isinstance(value, Point):
         b = value.intercept
-        return {"type": "Point", "w": _encode(value.w), "intercept": None if b is None else np.asarray(b)}
+        return {"w": _encode(value.w), "intercept": None if b is None else np.asarray(b)}
     if isinstance(value, Minorant):
-        return {"type": "Minorant", **{each.name: _encode(getattr(value, each.name)) for each in fields(value)}}
+        return _encode_members(value, kept_fields(Minorant))
     return pack(value) if isinstance(value, Structured) else value
 
 
-def _decode(kind: str, value: Any, f: SmoothFunction, shape: Any = None) -> Any:
+def _decode(kind: str, value: Any, f: SmoothFunction) -> Any:
     """Undo `_encode` for a value of a declared type, with the type, shapes and finite numbers checked."""
-    if isinstance(value, dict) and "type" in value and kind in ("Any", value["type"]):
-        if value["type"] == "Minorant":
-            gradient = _decode("Array", value["gradient"], f, f.shape)
-            numbers = {name: _number(part) for name, part in value.items() if name not in ("type", "gradient")}
-            return Minorant(gradient=gradient, **numbers)
-        b = None if value["intercept"] is None else _decode("Array", value["intercept"], f, f.structure.intercept_shape)
-        return f.point(_decode("Array", value["w"], f, f.shape), b)
-    if kind in ("Point", "Minorant"):
-        raise ValueError(f"a {kind} was expected, got {value!r:.80}")
+    kind, _, optional = kind.partition(" | ")
+    if value is None and optional:
+        return None
+    if kind == "Point":
+        found = _decode_members(value, {"w": "Array", "intercept": "Array | None"}, f)
+        w, b, shape = found["w"], found["intercept"], f.structure.intercept_shape
+        if b is not None and shape not in (None, b.shape):
+            raise ValueError(f"an intercept of shape {shape} was expected, got {b!r:.80}")
+        return f.point(w, b)
+    if kind == "Minorant":
+        found = _decode_members(value, kept_fields(Minorant), f)
+        if found["gradient"].shape != f.shape:
+            raise ValueError(f"a gradient of shape {f.shape} was expected, got {found['gradient'].shape}")
+        return Minorant(**found)
     if kind == "Array":
-        value = (
-            unpack(value, f.structure.pattern) if isinstance(value, dict) else value
-        )  # on the very pattern of the data
-        if not isinstance(value, np.ndarray | Structured) or shape not in (None, value.shape):
-            raise ValueError(f"an array of shape {shape} was expected, got {value!r:.80}")
-        if isinstance(value, np.ndarray):
-            all_finite("array", real_array("array", value))
-    if kind == "float":
-        return _number(value)
-    if kind == "int" and (isinstance(value, bool) or not isinstance(value, int | np.integer)):
-        raise ValueError(f"a whole number was expected, got {value!r:.80}")
-    return value
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        if isinstance(value, dict):
+            return unpack(value, f.structure.pattern)  # on the very pattern of the data
+        if not isinstance(value, np.ndarray):
+            raise ValueError(f"an array was expected, got {value!r:.80}")
+        return all_finite("array", value if value.dtype.kind == "i" else real_array("array", value))
+    if kind == "int":
+        return count("number", value, lowest=0)
+    if kind == "float" and (isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating)):
         raise ValueError(f"a number was expected, got {value!r:.80}")
     return value
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from projfree.algebra import FactoredShape, Point, is_structured, same, zeros
+from projfree.algebra import Point, is_structured, same, zeros
 from projfree.algebra.hashing import short_hash
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
 from projfree.data.base import RowsLostError
@@ -35,12 +35,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Threads of BLAS pay off for matrices of this many entries, which no longer fit in the cache of one core.
-LARGE = 1_000_000
 #: The relative gap is the gap divided by the value, or by this part of the value at the centre if that is larger.
 CENTRE_SHARE = 1e-6
-#: A value at the centre below this part of the terms whose difference it is, is rounding.
-ROUNDED = 1e-12
 #: The smallest scale, far above the rounding of a function that is zero everywhere.
 LEAST_SCALE = 1e-270
 #: What to do if a state, or a checkpoint, cannot be used.
@@ -159,86 +155,86 @@ def minimize(
     run = Run(objective, ball, solver, first, tol=tol, max_iter=max_iter, record=record, plan=chosen)
     if earlier is not None and not isinstance(earlier, State):
         earlier.restore(run)
-    with closing(callbacks), single_blas(_is_small(objective, ball)):
+    with closing(callbacks), single_blas():
         with deadline(time_limit):
-            status, certificate = run_steps(run, callbacks, check_start)
-        if certificate is None:
-            status, certificate = _last_certificate(run, status)
-    result = _result(run, status, certificate, compile_seconds() - compiled, resumable)
+            status = run_steps(run, callbacks, check_start)
+        if run.certificate is None:
+            status = _certify_last(run, status)
+    result = _result(run, status, compile_seconds() - compiled, resumable)
     if result.compile_seconds > 0.0:
         log.info("compiled in %.1f s, once: the next process finds the code on disk", result.compile_seconds)
     log.info("%s: %s after %d iterations", type(solver).__name__, result.status, result.n_iter)
     return result
 
 
-def run_steps(run: Run, callbacks: Sequence[Callback], check_start: bool = False) -> tuple[Status, Certificate | None]:
-    """Make steps until one of the conditions for stopping holds; with the certificate if that has just been made."""
+def run_steps(run: Run, callbacks: Sequence[Callback], check_start: bool = False) -> Status:
+    """Make steps until one of the conditions for stopping holds."""
     try:
-        if check_start and (ended := _converged(run, recompute_certificate(run, look_back=False))) is not None:
-            return ended
-        while True:
-            ended = check_stopping(run) if run.certifies else None
-            if ended is not None:
-                return ended
-            if run.iteration >= run.max_iter:
-                return Status.MAX_ITER, None
-            if expired():
-                return Status.TIME_LIMIT, None
+        status = _recompute(run, look_back=False) if check_start else None
+        while status is None and (status := check_stopping(run)) is None:
             run.advance()
             if any([callback(run) for callback in callbacks]):
-                return Status.CALLBACK, None
+                return Status.CALLBACK
+        return status
     except Expired:  # in the middle of a step, which is dropped
-        return Status.TIME_LIMIT, None
+        return Status.TIME_LIMIT
     except KeyboardInterrupt:
-        return Status.INTERRUPTED, None
+        return Status.INTERRUPTED
     except NotFiniteError as error:
         log.warning("iteration %d: %s", run.iteration + 1, error)
-        return Status.NOT_FINITE, None
+        return Status.NOT_FINITE
     except RowsLostError as error:
         log.warning("%s", error)
         if not run.iteration or not math.isfinite(run.value):
             raise
         for callback in callbacks:
             getattr(callback, "rows_lost", lambda run: None)(run)
-        return Status.ROWS_LOST, stored_certificate(run)
+        run.certificate = stored_certificate(run)
+        return Status.ROWS_LOST
 
 
-def check_stopping(run: Run) -> tuple[Status, Certificate] | None:
-    """Why the run should end now, with the recomputed certificate; None if it should continue.
+def check_stopping(run: Run) -> Status | None:
+    """Why the run should end now; None if it should continue."""
+    if run.certifies and _may_end(run) and (status := _recompute(run)) is not None:
+        return status
+    if run.iteration >= run.max_iter:
+        return Status.MAX_ITER
+    return Status.TIME_LIMIT if expired() else None
 
-    A run counts as converged only once its claim has been recomputed from the point alone. A recomputation that
-    fails is not repeated before some passes have gone by.
-    """
+
+def _may_end(run: Run) -> bool:
+    """Whether what the steps have found calls for a recomputation; one that fails is not repeated at once."""
     if run.f.convex and not run.convex:
-        return Status.NOT_CONVEX, recompute_certificate(run)
-    done, found = run.state.done, run.state.evaluation
-    if not run.iteration or (run.passes < run.next_recomputation and not done):
-        return None
+        return True
+    if not run.iteration or (run.passes < run.next_recomputation and not run.state.done):
+        return False
     # The scale of the gap may cost a read: it is computed only if there is a gap.
-    proven = done or (math.isfinite(run.gap) and run.relative_gap <= max(run.tol, _precision(run)))
-    if not proven:
-        # The bound of a step that did not optimise the intercept is lowered by the derivative along it, and the
-        # recomputation will prove more.
-        fixed = found is not None and found.rest is not None
-        if not (fixed and run.state.gap <= 0.5 * run.tol * run.scale):
-            return None
-    certificate = recompute_certificate(run, look_back=proven)
-    if run.f.convex and not run.convex:
-        return Status.NOT_CONVEX, certificate
-    if (ended := _converged(run, certificate)) is not None:
-        return ended
-    if done or certificate.gap / run.scale <= _precision(run):
+    if run.state.done or (math.isfinite(run.gap) and run.relative_gap <= max(run.tol, _precision(run))):
+        return True
+    # The bound of a step that did not optimise the intercept is lowered by the derivative along it, and the
+    # recomputation will prove more.
+    found = run.state.evaluation
+    return found is not None and found.rest is not None and run.state.gap <= 0.5 * run.tol * run.scale
+
+
+def _recompute(run: Run, look_back: bool = True) -> Status | None:
+    """The status of a run that should end: it has converged only once that was recomputed from the point alone."""
+    certificate = recompute_certificate(run, look_back)
+    status = _status_of(run, certificate)
+    if status is None and run.iteration and (run.state.done or certificate.gap / run.scale <= _precision(run)):
         smoothed = run.f.structure.smoothing_error > run.lower_bound.allowance
-        return Status.SMOOTHED if smoothed else Status.PRECISION, certificate
+        status = Status.SMOOTHED if smoothed else Status.PRECISION
     run.next_recomputation = next_check(run.passes)
-    return None
+    return status
 
 
-def _converged(run: Run, certificate: Certificate) -> tuple[Status, Certificate] | None:
-    """The status of a run whose certificate meets the tolerance, else None."""
+def _status_of(run: Run, certificate: Certificate) -> Status | None:
+    """What a certificate says by itself: that the tolerance is met, or that the function is not convex."""
+    if run.f.convex and not run.convex:
+        return Status.NOT_CONVEX
     if not (math.isfinite(certificate.gap) and certificate.gap / run.scale <= run.tol):
         return None
-    return Status.CONVERGED if run.convex else Status.STATIONARY, certificate
+    return Status.CONVERGED if run.convex else Status.STATIONARY
 
 
 def _precision(run: Run) -> float:
@@ -246,33 +242,34 @@ def _precision(run: Run) -> float:
     return 2.0 * (run.lower_bound.allowance + run.f.structure.smoothing_error) / run.scale if run.convex else 0.0
 
 
-def _last_certificate(run: Run, status: Status) -> tuple[Status, Certificate]:
-    """The certificate of a run that was stopped, and the status, which may be that the tolerance was just reached."""
+def _certify_last(run: Run, status: Status) -> Status:
+    """Make the certificate of a run that was stopped; its status may be that the tolerance was just reached."""
     stopped = status
     try:  # the value of the last iterate, for the last row of the trace and perhaps as the best one
         run.learn_value(run.iteration, run.opened.evaluate(run.state.x, tangent=False).reported)
     except NotFiniteError:
         status = Status.NOT_FINITE
-    certificate = recompute_certificate(run, look_back=status is not Status.NOT_FINITE)
-    if run.f.convex and not run.convex:
-        status = Status.NOT_CONVEX
-    elif status in (Status.MAX_ITER, Status.TIME_LIMIT):
-        status, _ = _converged(run, certificate) or (status, certificate)
-    return stopped if stopped is Status.INTERRUPTED else status, certificate  # an interrupt ends other runs too
+    found = _status_of(run, recompute_certificate(run, look_back=status is not Status.NOT_FINITE))
+    if found is Status.NOT_CONVEX or (found is not None and status in (Status.MAX_ITER, Status.TIME_LIMIT)):
+        status = found
+    return stopped if stopped is Status.INTERRUPTED else status  # an interrupt ends other runs too
 
 
-def _result(run: Run, status: Status, certificate: Certificate, compiled: float, resumable: bool) -> Result:
-    """The result of a run; no other run can continue from its state unless it is ``resumable``.
+def kept_fields(kind: Any) -> dict[str, str]:
+    """The fields of a class of states that outlive a run, with their declared types; others may hold data."""
+    return {each.name: str(each.type) for each in fields(kind) if not each.metadata.get("transient")}
 
-    Like a checkpoint, the state drops the transient fields, which may hold columns of the data.
-    """
+
+def _result(run: Run, status: Status, compiled: float, resumable: bool) -> Result:
+    """The result of a run; no other run can continue from its state unless it is ``resumable``."""
+    assert run.certificate is not None
     short = status in (Status.MAX_ITER, Status.PRECISION) and run.iteration > 0
     if short and not run.f.reported.structure.predictions and not run.value < run.first_value:
         status = Status.STALLED
     x, state = run.best, State(run.iteration, Point(run.best.w))
     if resumable:
         problem = fingerprint(run.f, run.ball, run.solver)
-        kept = {e.name: getattr(run.state, e.name) for e in fields(run.state) if not e.metadata.get("transient")}
+        kept = {name: getattr(run.state, name) for name in kept_fields(type(run.state))}
         state = type(run.state)(**kept, solver=run.solver, problem=problem)
     return Result(
         w=x.w.copy(),
@@ -287,7 +284,7 @@ def _result(run: Run, status: Status, certificate: Certificate, compiled: float,
         seconds=run.seconds,
         status=status,
         trace=run.trace,
-        certificate=certificate,
+        certificate=run.certificate,
         state=state,
         solver=run.solver,
         multiplier=run.multiplier,
@@ -351,16 +348,6 @@ def _first_state(
         given = repr(array) if is_structured(array) else shown(array.ravel().tolist())
         raise ValueError(f"`start` must lie in {ball!r}, got {given}; scale or project it first.")
     return replace(solver.init(f, ball, x, count("seed", seed, lowest=0)), solver=solver)
-
-
-def _is_small(f: SmoothFunction, ball: ConstraintSet) -> bool:
-    """Whether BLAS works on small pieces only: passes do, on tiles, and have threads of their own.
-
-    Its threads gain nothing on small matrices, and lose a factor of ten or more if another process has a core.
-    """
-    if f.structure.quadratic and f.structure.n is None:  # products with its matrix
-        return f.shape[0] ** 2 < LARGE
-    return not ball.structure(f.shape).spectral or isinstance(f.shape, FactoredShape) or math.prod(f.shape) < LARGE
 
 
 def fingerprint(f: SmoothFunction, ball: ConstraintSet, solver: Solver) -> dict[str, str]:
@@ -451,8 +438,8 @@ class Run:
         self.next_tangent, self.next_recomputation = next_check(0.0), 0.0
         #: Whether bounds and averages came from a file, so that only what is proved again at the end counts.
         self.unproved = False
-        #: Whether a warning was given that a checkpoint is missing.
-        self.warned = False
+        #: The certificate of the present iterate, once it was made.
+        self.certificate: Certificate | None = None
 
     @property
     def iteration(self) -> int:
@@ -483,10 +470,7 @@ class Run:
                 self.centre_value = f.evaluate(f.point(self.centre), tangent=False).reported.value
             except NotFiniteError:  # a function that is not defined there: gaps are relative to the value itself
                 self.centre_value = 0.0
-        centre, terms = abs(self.centre_value), self.f.structure.term_size or 0.0
-        if centre <= ROUNDED * terms:  # any value as small is rounding
-            return max(abs(self.value), terms, LEAST_SCALE)
-        return max(abs(self.value), CENTRE_SHARE * centre, LEAST_SCALE)
+        return max(abs(self.value), CENTRE_SHARE * abs(self.centre_value), LEAST_SCALE)
 
     @property
     def relative_gap(self) -> float:
@@ -496,7 +480,7 @@ class Run:
 
     def advance(self) -> None:
         """Make one step of the solver, record what it found, and take a tangent for the certificate if one is due."""
-        begun, f, before = working_clock(), self.opened, self.state.x
+        begun, f, before, self.certificate = working_clock(), self.opened, self.state.x, None
         if not (self.iteration or f.structure.predictions or same(self.state.x.w, self.centre)):
             _ = self.scale  # the size of a user's function at the centre tells what is rounding at a good start
         try:
@@ -552,9 +536,7 @@ class Run:
         if own and state.bound is not None:
             self.lower_bound.take(state.bound.bound, state.bound.allowance, found.point.w)
             return
-        valued = math.isfinite(self.value) and not math.isnan(self.centre_value)  # else the scale might cost a read
-        goal = self.value - self.tol * self.scale if valued else math.inf
-        self.lower_bound.add(found.slope, found.point.w, state.m if own else None, state.oracle_result, goal)
+        self.lower_bound.add(found.slope, found.point.w, state.m if own else None, state.oracle_result)
 
     def learn_value(self, iteration: int, found: Evaluation, gap: float = math.nan) -> None:
         """Record what is known about an iterate; ``gap`` is the Frank-Wolfe gap there if it is known."""

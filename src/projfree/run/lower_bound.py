@@ -59,8 +59,8 @@ class LowerBound:
 
     def __init__(self, ball: ConstraintSet, shape: tuple[int, ...]) -> None:
         self.ball, self.factored = ball, isinstance(shape, FactoredShape)
-        z = None if self.factored else zeros(shape)
         # The first tangent replaces the constant: zero would lie below no negative function.
+        z = None if self.factored else zeros(shape)
         self.averages = [AveragedMinorant(Minorant(-math.inf, zeros(shape)), z) for _ in ELLS]
         self.count, self.due = 0, 1
         self.witness: Array | None = None
@@ -70,13 +70,10 @@ class LowerBound:
         """Hold no bound as proved; the averages and the witness stay, as points where a look may be worthwhile."""
         self.bound, self.allowance, self.witnessed = -math.inf, 0.0, -math.inf
 
-    def add(
-        self, m: Minorant, z: Array, queried: Minorant | None = None, result: Any = None, goal: float = math.inf
-    ) -> None:
+    def add(self, m: Minorant, z: Array, queried: Minorant | None = None, result: Any = None) -> None:
         """Average in the tangent ``m`` taken at ``z``, and find what it proves.
 
-        The averages are evaluated when their number of tangents has grown by a tenth; in between, the most promising
-        one is when it may end the run.
+        The averages are evaluated when their number of tangents has grown by a tenth.
 
         Parameters
         ----------
@@ -84,34 +81,28 @@ class LowerBound:
             The minorant, ``m`` itself or an average, that the last oracle call of the solver was about.
         result : optional
             The result of that call, with ``vertex`` and ``support`` (NaN if it was not computed).
-        goal : float
-            The bound that would end the run.
         """
         self.count += 1
         for ell, average in zip(ELLS, self.averages, strict=True):
             average.add(m, z, ell / (self.count - 1.0 + ell))
-        if result is None or math.isnan(result.support):
-            queried = None
-        if queried is not None:
+        if queried is not None and result is not None and not math.isnan(result.support):
             self.take(*queried.minimum(self.ball, result.support), z if queried is m else None)
+        else:
+            queried = None
         if self.count >= self.due:
             self.due = max(self.count + 1, math.ceil((1.0 + CHECK_SHARE) * self.count))
-            self.evaluate(result)
+            self.offer_averages(result)
             if queried is not m:
                 self.offer(m, z)
-        elif result is not None:
-            self.evaluate(result, goal)
 
-    def evaluate(self, result: Any = None, goal: float = -math.inf) -> None:
-        """Take the bounds of averages whose value at the last vertex is above the bound; of one if there is a goal."""
+    def offer_averages(self, result: Any = None) -> None:
+        """Take the bounds of averages whose value at the last vertex is above the bound; a single tangent is none."""
         if self.count < 2:
-            return  # the average of one tangent, which is tried itself
+            return
         ceilings = [math.inf if result is None else average.m(result.vertex) for average in self.averages]
         for k in sorted(range(len(ELLS)), key=lambda k: -ceilings[k]):
-            if ceilings[k] > max(goal, self.bound if self.factored else self.witnessed):
+            if ceilings[k] > (self.bound if self.factored else self.witnessed):
                 self.offer(self.averages[k].m, self.averages[k].z)
-                if goal > -math.inf:
-                    return
 
     def offer(self, m: Minorant, z: Array | None, support: float | None = None) -> float:
         """Take the bound of one minorant, with the point that witnesses it; return that bound."""

@@ -173,7 +173,7 @@ class ConvexProblem:
         if written is not None:
             written.restore(run)
         with single_blas():
-            status, _ = run_steps(run, callbacks)
+            status = run_steps(run, callbacks)
         return Swept(cast("AlternatingState", run.state), status)
 
 
