@@ -332,8 +332,10 @@ class _Search:
 
     def solve(self, level: float, goal: float) -> QPSolution:
         """Descend, and move the multiplier whenever the penalised problem is solved, until the gap is small."""
-        r, level = self.radius, level if level > 0.0 else 0.5 * float(self._slopes(-self.b).max(initial=0.0))
-        search, penalty, everything = _Multiplier(r), math.isinf(r), np.arange(len(self.first) - 1)
+        r, penalty = self.radius, math.isinf(self.radius)
+        if not penalty and not level * r > max(goal, self.floor()):  # of no matter to the gap: none is known
+            level = 0.5 * float(self._slopes(-self.b).max(initial=0.0))
+        search, everything = _Multiplier(r), np.arange(len(self.first) - 1)
         start, last, steps, stalled = self._value(), math.inf, CG_STEPS, 0
         best, sides = QPSolution(self.v.copy(), level, math.inf), dict[bool, tuple[Array, Array, float]]()
         descended, low = False, -math.inf
