@@ -196,6 +196,9 @@ class NormBall(ConstraintSet):
         """The ball of the same norm with another radius."""
         return resized(self, radius)
 
+    def oracle(self, g: Array, warm: Any = None) -> OracleResult:
+        return OracleResult(self.lmo(g), self.support(-g))
+
     def support(self, g: Array) -> float:
         return self.radius * self.dual_norm(g)
 
@@ -217,8 +220,8 @@ class NormBall(ConstraintSet):
 class Wrapper(ConstraintSet):
     r"""A set made of another one, its ``ball``, whose oracle it uses.
 
-    The gradient that the ball sees is `_inner(g)`, and its vertex v becomes the vertex `_outer(v, g)` of the set. The
-    support is that of the ball plus `_extra(g)`. What has no default that is right for every wrapper is abstract.
+    The gradient that the ball sees is `_inner(g)`, a function with `_inner(c g) = c _inner(g)` for c > 0, and its
+    vertex v becomes the vertex `_outer(v, g)` of the set. The support of g is that of the ball plus `_extra(g)`.
     """
 
     ball: Any
@@ -227,30 +230,20 @@ class Wrapper(ConstraintSet):
     def _inner(self, g: Any) -> Any:
         """The gradient for the oracle of the ball."""
 
-    @abstractmethod
     def _outer(self, vertex: Any, g: Any) -> Any:
         """The vertex of the set for the gradient ``g``, from that of the ball."""
-
-    def _dual(self, g: Any) -> Any:
-        """The argument of the support of the ball, for that of the set at ``g``."""
-        return -self._inner(-g)
+        return vertex
 
     def _extra(self, g: Any) -> float:
         """What coordinates outside of the ball add to the support of ``g``."""
         return 0.0
 
-    @abstractmethod
-    def structure(self, shape: Shape) -> Structure: ...
-
-    @abstractmethod
-    def check_shape(self, shape: Shape) -> None: ...
-
-    @abstractmethod
-    def project(self, w: Array) -> Array: ...
+    def check_shape(self, shape: Shape) -> None:
+        self.ball.check_shape(shape)
 
     def lmo(self, g: Array) -> Array:
-        c = self._scaled(g, "lmo(g)")[0]
-        return like(g, self._outer(self.ball.lmo(self._inner(c)), c))
+        vertex: Array = self.oracle(g).vertex
+        return vertex
 
     def oracle(self, g: Array, warm: Any = None) -> OracleResult:
         c, scale = self._scaled(g, "lmo(g)")
@@ -259,14 +252,14 @@ class Wrapper(ConstraintSet):
 
     def support(self, g: Array) -> float:
         c, scale = self._scaled(g)
-        return scale * (float(self.ball.support(self._dual(c))) + self._extra(c))
+        return scale * (float(self.ball.support(-self._inner(-c))) + self._extra(c))
 
     def support_error(self, g: Array, support: float) -> float:
         c, scale = self._scaled(g)
         extra = scale * self._extra(c)
         # The sum beside the ball, changes of the gradient, and the last addition.
         own = sum_error(math.prod(g.shape)) * extra + OPERATIONS * UNIT * (abs(support) + extra)
-        return scale * float(self.ball.support_error(self._dual(c), (abs(support - extra) + own) / scale)) + own
+        return scale * float(self.ball.support_error(-self._inner(-c), (abs(support - extra) + own) / scale)) + own
 
     def _scaled(self, g: Any, call: str = "") -> tuple[Any, float]:
         """The gradient over a power of two near its largest entry, which is exact, and that power."""

@@ -14,7 +14,7 @@ from projfree.checks import Array, at_least, positive, shown
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
 from projfree.numerics.projections import project_groups
-from projfree.sets.base import NormBall, OracleResult, Shape, Structure, is_round
+from projfree.sets.base import NormBall, Shape, Structure, is_round
 from projfree.sets.inputs import check_matrix, finite, largest, like, point
 from projfree.sets.lp import LpBall, hoelder, spread
 
@@ -111,9 +111,6 @@ class GroupBall(NormBall):
         vertex = -self.radius * sizes[:, None] * norming(rows, self.p)
         return like(g, taken_back(vertex, self.groups, c.shape))
 
-    def oracle(self, g: Array, warm: object = None) -> OracleResult:
-        return OracleResult(self.lmo(g), self.support(g))
-
     def norm(self, w: Array) -> float:
         return self._mixed(w, self.p, self.q)
 
@@ -141,15 +138,8 @@ class GroupBall(NormBall):
     def strong_convexity(self, shape: Shape) -> float:
         r""":math:`(\min(p,q)-1)\, k^{1/2-1/p}\, n^{1/2-1/q}/r` for :math:`1 < p, q \le 2`, else 0.
 
-        Proof, with :math:`s = \min(p, q)` and a random sign :math:`\varepsilon`: for numbers,
-        :math:`(E|a + \varepsilon b|^s)^{1/s} \ge (a^2 + (s-1) b^2)^{1/2}` (Bonami; Beckner). By Minkowski's inequality,
-        as :math:`s \le p, q`, then by its reverse in :math:`l_{q/2}(l_{p/2})`, as :math:`p, q \le 2`,
-
-        .. math:: E\|x + \varepsilon y\|^2 \ge \bigl\|(E|x_{ij} + \varepsilon y_{ij}|^s)^{1/s}\bigr\|^2
-                  \ge \bigl\|(x^2 + (s-1) y^2)^{1/2}\bigr\|^2 \ge \|x\|^2 + (s-1) \|y\|^2 .
-
-        So :math:`\|\cdot\|^2/2` is :math:`(s-1)`-strongly convex in its own norm, and the ball
-        :math:`(s-1)/r`-strongly convex; the rest compares the norm with the Euclidean one.
+        By Bonami's and Beckner's inequality for random signs and Minkowski's, half the square of the norm is
+        :math:`(\min(p,q)-1)`-strongly convex in the norm itself; the rest compares that with the Euclidean norm.
         """
         self.check_shape(shape)
         if max(self.p, self.q) > 2.0:

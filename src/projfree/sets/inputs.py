@@ -49,15 +49,6 @@ def largest(g: Array) -> float:
     return top if top != 0.0 else 1.0
 
 
-def lowest(g: Array, most: int) -> Array:
-    """The indices of at most so many lowest entries of a vector, the lowest first and of equal ones the earlier."""
-    if most < len(g):
-        level = np.partition(g, most - 1)[most - 1]
-        places = np.flatnonzero(g <= level)
-        return places[np.argsort(g[places], kind="stable")][:most]
-    return np.argsort(g, kind="stable")
-
-
 def frozen(array: Array) -> float | Array:
     """A float for a single number, else a read-only float64 copy: settings must not change under a run."""
     if np.ndim(array) == 0:

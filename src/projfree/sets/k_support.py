@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 import numpy as np
 
 from projfree.checks import Array, count, positive
+from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.root_finding import Look, find_root
 from projfree.numerics.sums import UNIT
-from projfree.sets.base import OPERATIONS, NormBall, OracleResult, Shape, Structure
-from projfree.sets.inputs import finite, largest, like, lowest, point
+from projfree.sets.base import NormBall, Shape, Structure
+from projfree.sets.inputs import finite, largest, like, point
 
 #: Entries this much smaller than the largest one are zero in a projection that has others to choose from.
 NEGLIGIBLE = 1e-100
@@ -35,8 +35,7 @@ class KSupportBall(NormBall):
     the maximum over those l for which :math:`|w|_{(k-l-1)}` is at least the mean
     :math:`\sum_{i=k-l}^{d} |w|_{(i)} / (l+1)`. The oracle is minus the radius times the direction of the k largest
     entries of ``g``, of equal ones the first. For ``k = 1`` the set is the l_1 ball, and for k at least the number of
-    entries the Euclidean ball. Cost: a partition for the oracle and the dual norm, a sort for the norm, and a sort with
-    some ten searches for the projection.
+    entries the Euclidean ball. Cost: a sort; the projection takes some hundred sums besides.
 
     Parameters
     ----------
@@ -73,14 +72,11 @@ class KSupportBall(NormBall):
     def lmo(self, g: Array) -> Array:
         c = finite("lmo(g)", g)
         flat = c.ravel() / largest(c)
-        v, on = np.zeros(len(flat)), lowest(-np.abs(flat), self.k)
-        length = float(np.linalg.norm(flat[on]))
+        v, on = np.zeros(len(flat)), np.argsort(-np.abs(flat), kind="stable")[: self.k]
+        length = lp_norm(flat[on], 2.0)
         if length > 0.0:
             v[on] = -self.radius * (flat[on] / length)
         return like(g, v.reshape(c.shape))
-
-    def oracle(self, g: Array, warm: object = None) -> OracleResult:
-        return OracleResult(self.lmo(g), self.support(g))
 
     def norm(self, w: Array) -> float:
         x = np.abs(point(w)).ravel()
@@ -98,88 +94,59 @@ class KSupportBall(NormBall):
         return top * math.sqrt(float(np.max((heads + tails**2 / (l + 1.0))[fits])))
 
     def dual_norm(self, g: Array) -> float:
-        c = np.abs(point(g)).ravel()
-        top = largest(c)
-        if not math.isfinite(top):
-            return top
-        return top * float(np.linalg.norm(c[lowest(-c, self.k)] / top))
+        return lp_norm(np.sort(np.abs(point(g)), axis=None)[::-1][: self.k], 2.0)
 
     def project(self, w: Array) -> Array:
         x = finite("project(w)", w)
         if self.norm(x) <= self.radius:
             return like(w, x)
-        nearest = _shrunk(np.abs(x).ravel(), self.k, self.radius).reshape(x.shape)
+        top = largest(x)
+        far = min(top / self.radius, FARTHEST)
+        nearest = _nearest(np.abs(x).ravel() / top, self.k, 1.0 / far).reshape(x.shape)
         return like(w, np.copysign(nearest * (self.radius / self.norm(nearest)), x))
-
-    def support_error(self, g: Array, support: float) -> float:
-        # A sum of at most k squares in any order, a root, and a few products.
-        return UNIT * (min(self.k, g.size) + OPERATIONS) * abs(support)
 
     def reach(self, shape: Shape) -> float:
         return self.radius
 
 
-def _shrunk(x: Array, k: int, radius: float) -> Array:
-    r"""Euclidean projection of a vector without negative entries whose norm exceeds the radius; to rounding.
+def _nearest(x: Array, k: int, radius: float) -> Array:
+    r"""Euclidean projection of a vector without negative entries, the largest one 1, whose norm exceeds the radius.
 
     The square of the norm is the least :math:`\sum_i w_i^2 / \theta_i` over all :math:`0 \le \theta_i \le 1` whose sum
     is at most k. With a multiplier :math:`\lambda` of the ball the projection of x is therefore
 
     .. math:: w_i = \frac{\theta_i}{\theta_i + \lambda} x_i, \qquad
-              \theta_i = \min(1, \max(0, t x_i - \lambda)), \qquad \sum_i \theta_i = k .
+              \theta_i = \min(1, \max(0, t x_i - \lambda)), \qquad \sum_i \theta_i = k,
 
-    The a largest entries have :math:`\theta_i = 1`, the next ones up to the b-th lie between and the rest is zero, so
-    that t has a formula once a and b are known, and so has the norm:
-
-    .. math:: t = \frac{k - a + \lambda (b - a)}{\sum_{a < i \le b} x_{(i)}}, \qquad
-              \|w\|^2 = \frac{\sum_{i \le a} x_{(i)}^2}{(1 + \lambda)^2} + \frac{k - a}{t^2} .
-
-    Cost: a sort, and some ten searches among the sorted entries (McDonald, Pontil, Stamos 2016).
+    with :math:`\|w\|^2 = \sum_i \theta_i (x_i / (\theta_i + \lambda))^2`, whose reciprocal root is nearly linear in the
+    multiplier. Measured from the k-th largest entry m, :math:`t = (\lambda + s)/m` with :math:`0 \le s \le 1`, nothing
+    cancels however large the multiplier is.
     """
-    top = float(x.max())
+    x = np.where(x > NEGLIGIBLE, x, 0.0)
+    if np.count_nonzero(x) <= k:
+        return np.asarray(x * (radius / lp_norm(x, 2.0)))
     order = np.argsort(-x, kind="stable")
-    z = x[order] / top
-    z, top, w = z[z > NEGLIGIBLE], min(top, FARTHEST * radius), np.zeros_like(x)
-    w[order[: len(z)]] = radius * z / np.linalg.norm(z) if len(z) <= k else top * _nearest(z, k, radius / top)
-    return w
+    x = x[order]
+    unit = x / x[k - 1]
+    above = (x - x[k - 1]) / x[k - 1]
 
+    def theta(multiplier: float) -> Array:
+        def total(s: float) -> Look:
+            share = multiplier * above + s * unit
+            inside = (share > 0.0) & (share < 1.0)
+            return float(np.clip(share, 0.0, 1.0).sum()) - k, float(unit[inside].sum()), k * UNIT
 
-def _nearest(z: Array, k: int, radius: float) -> Array:
-    """The projection of more than k positive entries in decreasing order, of which the largest one is 1."""
-    # Searches compare a few entries each: plain numbers are faster there than arrays.
-    negative: list[float] = (-z).tolist()
-    sums, squares = ([0.0, *np.cumsum(each).tolist()] for each in (z, z**2))
-
-    def total(t: float, multiplier: float) -> float:
-        """The sum of all theta."""
-        if t == 0.0:
-            return 0.0
-        a, b = bisect_right(negative, -(1.0 + multiplier) / t), bisect_left(negative, -multiplier / t)
-        return float(a + t * (sums[b] - sums[a]) - multiplier * (b - a))
-
-    def parts(multiplier: float) -> tuple[int, int, float]:
-        """How many entries have a theta of 1, how many one above zero, and t."""
-        count = range(len(z))
-        a = bisect_left(count, True, key=lambda i: total(-(1.0 + multiplier) / negative[i], multiplier) > k)
-        b = bisect_left(count, True, key=lambda i: total(-multiplier / negative[i], multiplier) >= k)
-        if a >= k or b <= a:  # k equal entries above all others, or as good as that
-            return k, k, (1.0 + multiplier) / -negative[k - 1]
-        return a, b, (k - a + multiplier * (b - a)) / (sums[b] - sums[a])
+        s = find_root(total, 1.0, 0.0, 1.0)
+        return np.asarray(np.clip(multiplier * above + s * unit, 0.0, 1.0))
 
     def look(multiplier: float) -> Look:
-        # The reciprocal of the norm is nearly linear in the multiplier, and exactly so within l_1 and l_2 balls.
-        a, b, t = parts(multiplier)
-        head, rest = squares[a] / (1.0 + multiplier) ** 2, (k - a) / t**2
-        rise = (b - a) / (sums[b] - sums[a]) if b > a else 0.0
-        norm = math.sqrt(head + rest)
-        slope = (head / (1.0 + multiplier) + rest / t * rise) / norm**3
-        return 1.0 / norm - 1.0 / radius, slope, 4 * UNIT / radius
+        part = theta(multiplier)
+        part = part[: np.count_nonzero(part)]
+        norm = lp_norm(np.sqrt(part) * x[: len(part)] / (part + multiplier), 2.0)
+        return 1.0 / norm - 1.0 / radius, 0.0, 4.0 * UNIT / radius
 
-    multiplier = find_root(look, 0.0, 0.0, math.sqrt(squares[-1]) / radius)
-    a, b, _ = parts(multiplier)
-    theta, mid = np.ones(b), z[a:b]
-    if b > a:  # the deviations from the mean are exact where entries are equal, however large the multiplier is
-        theta[a:] = (k - a) * mid / mid.sum() + multiplier * (mid - mid.mean()) / mid.mean()
-    w = np.zeros_like(z)
-    w[:b] = z[:b] * (theta / (theta + multiplier))
-    return np.clip(w, 0.0, radius)
+    multiplier = find_root(look, 0.0, 0.0, lp_norm(x, 2.0) / radius)
+    part = theta(multiplier)
+    w = np.zeros_like(x)
+    w[order] = np.divide(part, part + multiplier, out=np.zeros_like(x), where=part > 0.0) * x
+    return w

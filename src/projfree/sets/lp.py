@@ -11,7 +11,7 @@ from projfree.checks import Array, at_least, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.projections import project
-from projfree.sets.base import NormBall, OracleResult, Shape, Structure, is_round
+from projfree.sets.base import NormBall, Shape, Structure, is_round
 from projfree.sets.inputs import finite, like, point
 
 
@@ -72,9 +72,6 @@ class LpBall(NormBall):
         vertex = norming(c.reshape(1, -1), self.p)
         vertex *= -self.radius
         return like(g, vertex.reshape(c.shape))
-
-    def oracle(self, g: Array, warm: object = None) -> OracleResult:
-        return OracleResult(self.lmo(g), self.support(g))
 
     def norm(self, w: Array) -> float:
         return lp_norm(point(w), self.p)

@@ -9,8 +9,8 @@ import numpy as np
 
 from projfree.checks import Array, all_finite, positive, real_array, shown
 from projfree.numerics.sums import UNIT
-from projfree.sets.base import OPERATIONS, NormBall, OracleResult, Shape, Structure
-from projfree.sets.inputs import finite, frozen, largest, like, lowest, point
+from projfree.sets.base import OPERATIONS, NormBall, Shape, Structure
+from projfree.sets.inputs import finite, frozen, largest, like, point
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +86,6 @@ class OwlBall(NormBall):
             v[order[:j]] = -self.radius / float(self._sums[j - 1]) * np.sign(c.ravel()[order[:j]])
         return like(g, v.reshape(c.shape))
 
-    def oracle(self, g: Array, warm: object = None) -> OracleResult:
-        return OracleResult(self.lmo(g), self.support(g))
-
     def norm(self, w: Array) -> float:
         x = np.abs(point(w)).ravel()
         self.check_shape(np.shape(w))
@@ -104,7 +101,7 @@ class OwlBall(NormBall):
         """The order of the entries from the largest on, and the ratio of each sum of them to that of the weights."""
         self.check_shape(c.shape)
         sizes = np.abs(c).ravel() / largest(c)
-        order = lowest(-sizes, len(sizes))
+        order = np.argsort(-sizes, kind="stable")
         return order, np.cumsum(sizes[order]) / self._sums
 
     @property

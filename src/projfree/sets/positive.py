@@ -65,14 +65,8 @@ class Positive(Wrapper):
         group_l1 = None if l1 is None else replace(l1, signed=False)
         return Structure(group_l1=group_l1, polytope=inner.polytope, projection=inner.projection)
 
-    def check_shape(self, shape: Shape) -> None:
-        self.ball.check_shape(shape)
-
     def _inner(self, g: Array) -> Array:
         return np.minimum(g, 0.0)
-
-    def _outer(self, vertex: Array, g: Array) -> Array:
-        return vertex
 
     def reach(self, shape: Shape) -> float:
         return self.ball.reach(shape)

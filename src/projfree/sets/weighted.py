@@ -19,7 +19,9 @@ from projfree.sets.schatten import SchattenBall
 
 
 class ScaledBall(Wrapper, NormBall):
-    r"""All points w whose image :math:`D w` under an invertible scaling of the entries lies in a norm ball.
+    r"""All points w whose image :math:`D w` under an invertible scaling of the entries, `_times`, lies in a norm ball.
+
+    With the inverse of the scaling, `_inner`,
 
     .. math:: \operatorname{lmo}(g) = D^{-1} \operatorname{lmo}_{\text{ball}}(D^{-1} g), \qquad
               \|w\| = \|D w\|_{\text{ball}}, \qquad \|g\|_* = \|D^{-1} g\|_{\text{ball}, *} .
@@ -29,31 +31,20 @@ class ScaledBall(Wrapper, NormBall):
     def _times(self, w: Any) -> Any:
         """The point in the coordinates of the ball, D w."""
 
-    @abstractmethod
-    def _divided(self, g: Any) -> Any:
-        """The gradient in the coordinates of the ball, or a point of the ball in one's own: :math:`D^{-1} g`."""
-
     @property
     @abstractmethod
     def _range(self) -> tuple[float, float]:
         """The smallest and the largest entry of D."""
 
-    def _inner(self, g: Any) -> Any:
-        return self._divided(g)
-
-    def _dual(self, g: Any) -> Any:
-        return self._divided(g)
-
     def _outer(self, vertex: Any, g: Any) -> Any:
-        return self._divided(vertex)
+        return self._inner(vertex)
 
     def norm(self, w: Array) -> float:
         x, scale = self._scaled(w)
         return scale * float(self.ball.norm(self._times(x)))
 
     def dual_norm(self, g: Array) -> float:
-        c, scale = self._scaled(g)
-        return scale * float(self.ball.dual_norm(self._divided(c)))
+        return self.support(g) / self.radius
 
     def strong_convexity(self, shape: Shape) -> float:
         r""":math:`\alpha\, d_{\min}^2 / d_{\max}` with the ball's Euclidean :math:`\alpha`; safe, not sharp."""
@@ -118,7 +109,7 @@ class Weighted(ScaledBall):
     def _times(self, w: Any) -> Any:
         return w * self.weights
 
-    def _divided(self, g: Any) -> Any:
+    def _inner(self, g: Any) -> Any:
         return g / self.weights
 
     @property
@@ -220,9 +211,6 @@ class WeightedSchattenBall(ScaledBall):
     def structure(self, shape: Shape) -> Structure:
         return replace(self.ball.structure(shape), lp=None, group_l1=None, projection="none")
 
-    def project(self, w: Array) -> Array:
-        return ConstraintSet.project(self, w)  # refused: the projection of the plain ball is another point
-
     def check_shape(self, shape: Shape) -> None:
         check_matrix("WeightedSchattenBall", shape, "rows x columns")
         if tuple(shape) != (len(self.rows), len(self.cols)):
@@ -234,7 +222,7 @@ class WeightedSchattenBall(ScaledBall):
     def _times(self, w: Any) -> Any:
         return w.scaled(self.rows, self.cols) if is_structured(w) else w * self.rows[:, None] * self.cols
 
-    def _divided(self, g: Any) -> Any:
+    def _inner(self, g: Any) -> Any:
         if is_structured(g):
             return g.scaled(1.0 / self.rows, 1.0 / self.cols)
         return g / self.rows[:, None] / self.cols
@@ -249,5 +237,5 @@ def compressed(ball: ConstraintSet, w: Any) -> Any:
     if not isinstance(w, LowRank) or w.fits:
         return w
     if isinstance(ball, WeightedSchattenBall):  # in the coordinates where no norm grows when singular values go
-        return ball._divided(ball._times(w).shortened())
+        return ball._inner(ball._times(w).shortened())
     return w.shortened() if isinstance(ball, SchattenBall) else w
