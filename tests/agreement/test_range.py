@@ -76,8 +76,8 @@ def test_the_unit_of_the_weights_does_not_matter(unit, intercept):
 def test_rows_added_to_moments_share_one_unit_of_weight():
     data = as_data(X, Y, np.full(30, 1e-320))
     with pytest.raises(ValueError, match=r"`sample_weight` must have a sum between 1e-100 and 1e\+100 where rows are"):
-        data.gram().add(X, Y, np.full(30, 1e-320))
-    moments = data.gram().add(X[:5], Y[:5])  # next to which the others do not count
+        data.gram().include(data)
+    moments = data.gram().include(as_data(X[:5], Y[:5]))  # next to which the others do not count
     np.testing.assert_allclose(moments.mean, X[:5].mean(axis=0), rtol=1e-12)
 
 

@@ -117,9 +117,7 @@ def prepare(pass_):
 
 
 def work_on(prepared, table):
-    if sp.issparse(table):
-        return prepared.csr(table.data, table.indices, table.indptr)
-    return prepared.dense(table, 0)
+    return prepared.over(table, 0)
 
 
 def agrees(pass_, table):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from projfree import Logistic, LpBall, Objective, Squared, Status, minimize
-from projfree.data import Standardized, dense
+from projfree.data import Standardized, tables
 from projfree.data import rows as passes
 from projfree.data.gram import largest_eigenvalue
 
@@ -152,7 +152,7 @@ def table():
 def small(monkeypatch):
     """Blocks of 64 rows, and chunks of two blocks of six columns."""
     monkeypatch.setattr(passes, "BLOCK_ROWS", 64)
-    monkeypatch.setattr(dense, "CHUNK_BYTES", 128 * 6 * 8)
+    monkeypatch.setattr(tables, "CHUNK_BYTES", 128 * 6 * 8)
 
 
 @pytest.fixture

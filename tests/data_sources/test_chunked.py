@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ from projfree import (
 from projfree.algebra import Point
 from projfree.data import ChunkedData, NpySource, SliceSource, sources
 from projfree.data.base import Fold
-from projfree.data.dense import draw_runs
+from projfree.data.local import LocalData
 from projfree.data.rows import AsResidual, FormImages, Step
 
 N, D = 700, 6
@@ -83,7 +84,7 @@ def test_runs_agree_with_memory(small, monkeypatch, tmp_path, held, loss, interc
     y = targets(loss, y)
     data = as_data(file_of(tmp_path, X), y, weight)
     assert isinstance(data, ChunkedData)
-    assert len(data._bounds()) == 6
+    assert len(list(data._chunks(64))) == 6
     same_run(data, as_data(X, y, weight), loss, PrimalAveraging(), intercept)
 
 
@@ -209,7 +210,7 @@ class TestSubset:
         needed, cells = -(-m // run), n // run
         pool, size = (cells, needed) if needed <= cells else (n, m)
         drawn = [
-            draw_runs(n, m, run, Script(chosen, shift))
+            LocalData.sample(SimpleNamespace(n=n, sample_run=run), m, Script(chosen, shift))
             for chosen in itertools.permutations(range(pool), size)
             for shift in range(n)
         ]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from projfree import Huber, Logistic, Objective, Softmax, Squared, as_data
 from projfree.algebra import Point
-from projfree.data import SparseData, gram, sparse
+from projfree.data import SparseData, gram, sparse, tables
 from projfree.data.rows import AsResidual
 
 FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]
@@ -82,7 +82,7 @@ def test_threads_do_not_show(identical, table, request, native, monkeypatch):
     X, y, s = table(9000, 6)
     monkeypatch.setattr(sparse, "BLOCK_ENTRIES", 1 << 10)
     if not native:
-        monkeypatch.setattr(sparse, "compiled", lambda *_: None)
+        monkeypatch.setattr(tables, "compiled", lambda *_: None)
     assert as_data(sp.csr_array(X), y).cut.count == 5
     identical(lambda threads: as_data(sp.csr_array(X), y, s, threads=threads))
 

@@ -1,7 +1,5 @@
 from projfree.data.base import Data as Data
 from projfree.data.convert import as_data as as_data
-from projfree.data.dense import ChunkedData as ChunkedData
-from projfree.data.dense import DenseData as DenseData
 from projfree.data.entries import Entries as Entries
 from projfree.data.entries import EntriesData as EntriesData
 from projfree.data.gram import Gram as Gram
@@ -14,3 +12,5 @@ from projfree.data.sources import Source as Source
 from projfree.data.sources import csv_to_parquet as csv_to_parquet
 from projfree.data.sparse import SparseData as SparseData
 from projfree.data.standardized import Standardized as Standardized
+from projfree.data.tables import ChunkedData as ChunkedData
+from projfree.data.tables import DenseData as DenseData

@@ -11,9 +11,9 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.data.column_stats import ColumnStats
+from projfree.data.rows import TargetSum
 
 if TYPE_CHECKING:
-    from projfree.algebra import Pattern
     from projfree.data.gram import Gram
     from projfree.data.workspace import Workspace
 
@@ -60,8 +60,6 @@ class Data(ABC):
         Names of the columns, where the table had some.
     total_weight : float or None
         The sum of the sample weights as they were given; None where each row counts one.
-    pattern : Pattern or None
-        Where adjoints live on observed entries and are never dense, the places of these.
 
     Examples
     --------
@@ -74,7 +72,6 @@ class Data(ABC):
 
     feature_names: tuple[str, ...] | None = None
     total_weight: float | None = None
-    pattern: Pattern | None = None
     n: int
     column_stats: ColumnStats
     rounding_units: float
@@ -95,9 +92,12 @@ class Data(ABC):
     def labels(self) -> list[Array]:
         """The labels that rows with some weight have, for each output in increasing order."""
 
-    @abstractmethod
     def mean_target(self) -> Array:
         """The weighted mean of the targets, of shape ``()`` or ``(k,)``."""
+        workspace, mean = self.open(), np.zeros(())
+        for _ in range(2):  # the second turn takes off the rounding of the first
+            mean = mean + workspace.fold(TargetSum(mean), ())
+        return np.asarray(mean)
 
     @abstractmethod
     def quantile(self, q: float) -> Array:
@@ -115,21 +115,6 @@ class Data(ABC):
     def gram(self) -> Gram:
         """Moments of features and targets, in one pass: all that least squares needs, and open for more rows."""
 
-    def columns(self, features: Array | slice) -> Array | None:
-        """Some features of all rows as a dense array; None where that takes more than a read."""
-        return None
-
-    def feature_columns(self, features: Array, *, centred: bool) -> Any:
-        """A copy of some columns, CSC or in Fortran order; None where that takes more than a read.
-
-        Where ``centred``, any constant may be subtracted from a column.
-        """
-        return None
-
     def standardized(self, shift: Any, scale: Any) -> Data:
         """The rows ``(x_i - shift) / scale``, entry by entry, as a view: nothing is copied."""
         raise TypeError(f"{type(self).__name__} does not standardise its features; scale the table itself.")
-
-    def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
-        """Coefficients and intercept in the units of the table that was given; differ where it is `standardized`."""
-        return np.asarray(w, dtype=np.float64), np.asarray(0.0 if intercept is None else intercept, dtype=np.float64)

@@ -65,6 +65,8 @@ class ColumnStats:
         How many products a prediction is a sum of; zero where it is an entry of the parameter.
     errors : TableErrors
         How far the table may be from the one that it stands for; zero unless columns were replaced by residuals.
+    scaling : pair of ndarray, or None
+        What was subtracted from the columns of the table that was given, and what they were divided by then.
     """
 
     n: int
@@ -81,6 +83,7 @@ class ColumnStats:
     origin: Array | float
     terms: int
     errors: TableErrors = EXACT
+    scaling: tuple[Array, Array] | None = None
 
     @classmethod
     def of(cls, table: Any, s: Array | float, first: int, n: int) -> ColumnStats:
@@ -150,6 +153,7 @@ class ColumnStats:
             mean_square = float(squares.sum())
         if not np.isfinite([norm, mean_square]).all():
             raise ValueError(f"`scale` is too small for the features, down to {scale.min():g}: scaled rows overflow.")
+        first, by = self.scaling or (0.0, 1.0)
         return replace(
             self,
             mean=(self.mean - shift) / scale,
@@ -160,7 +164,16 @@ class ColumnStats:
             row_norm=norm,
             mean_square=mean_square,
             origin=(self.origin - shift) / scale,
+            scaling=(first + by * shift, by * scale),
         )
+
+    def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
+        """Coefficients and intercept in the units of the table that was given, see `scaled`."""
+        w, intercept = np.asarray(w, dtype=np.float64), np.asarray(0.0 if intercept is None else intercept)
+        if self.scaling is None:
+            return w, intercept
+        inner = (w.T / self.scaling[1]).T
+        return inner, intercept - self.scaling[0] @ inner
 
     def reshaped(self, shape: tuple[int, ...], terms: int) -> ColumnStats:
         """With columns arranged as the parameter is, of which a prediction takes so many."""

@@ -10,9 +10,9 @@ import numpy as np
 
 from projfree.checks import Array, is_sparse, shown
 from projfree.data.base import Data
-from projfree.data.dense import DenseData
 from projfree.data.local import LocalData
 from projfree.data.rows import MEMORY
+from projfree.data.tables import DenseData
 
 
 def as_data(
@@ -98,9 +98,9 @@ def _opened(
 ) -> tuple[LocalData, Any]:
     """The data that is no array, and its weights as they were given."""
     # What arrays do without is imported where it is used, here as elsewhere.
-    from projfree.data.dense import ChunkedData
     from projfree.data.entries import Entries, EntriesData, FactoredEntriesData
     from projfree.data.sources import open_source
+    from projfree.data.tables import ChunkedData
 
     if isinstance(X, Entries):
         entries: LocalData = (FactoredEntriesData if X.factored else EntriesData)(X, y, sample_weight)

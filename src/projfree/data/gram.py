@@ -3,15 +3,15 @@ r"""`Gram` and weighted moments: all that second-order methods need to know abou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projfree.algebra import UNIT
+from projfree.algebra import UNIT, Point
 from projfree.checks import Array, is_sparse
-from projfree.data.rows import CHUNK_BYTES, LANES
+from projfree.data.rows import CHUNK_BYTES, LANES, WeightsAsResidual
 from projfree.deadline import raise_if_expired
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import over_blocks, single_blas
@@ -50,6 +50,8 @@ class Moments:
         The features to look at, in the order of the result; all by default.
     centre : ndarray, optional
         What c is in place of that, in the units of the table itself; for rows that are a part of others.
+    factors : bool
+        Whether the columns and the weights of all rows are wanted in place of the sums.
     """
 
     weights: int
@@ -57,6 +59,7 @@ class Moments:
     centred: bool
     features: Array | None = None
     centre: Array | None = None
+    factors: bool = False
 
     def among(self, columns: Any) -> Any:
         """What belongs to the features, of a table or of a vector with an entry for each of its columns."""
@@ -91,41 +94,20 @@ class Gram:
     >>> import numpy as np
     >>> from projfree import as_data
     >>> gram = as_data(np.array([[1.0], [2.0]]), [1.0, 4.0]).gram()
-    >>> _ = gram.add(np.array([[3.0]]), [7.0])
-    >>> gram.n, gram.xtx.tolist(), gram.xty.tolist(), gram.mean.tolist()
-    (3, [[14.0]], [30.0], [2.0])
+    >>> _ = gram.include(as_data(np.array([[3.0]]), [7.0]))
+    >>> gram.n, gram.mean.tolist(), gram.mean_target
+    (3, [2.0], array(4.))
     """
 
-    #: Whether the centre was given, and is not to be that of the first rows.
-    _centred = False
     #: The most rows of one product, whose terms may be added one after the other.
     _product_rows = LANE_ROWS
 
-    def __init__(self, d: int, outputs: tuple[int, ...] = ()) -> None:
+    def __init__(self, d: int, outputs: tuple[int, ...] = (), centre: Array | None = None) -> None:
         self.d, self.outputs, self.n = d, outputs, 0
         width = d + math.prod(outputs)
-        self.shift, self.matrix = np.zeros(width), np.zeros((width + 1, width + 1))
-
-    @classmethod
-    def about(cls, shift: Array, d: int, outputs: tuple[int, ...]) -> Gram:
-        """No rows yet, with a given centre: moments of parts of a table about one centre can be added up."""
-        gram = cls(d, outputs)
-        gram.shift, gram._centred = shift, True
-        return gram
-
-    @classmethod
-    def of(cls, data: LocalData) -> Gram:
-        """The moments of a data set, in one pass."""
-        columns = data.shape(())
-        if len(columns) != 1:
-            raise TypeError(f"`gram` needs a table of features; {type(data).__name__} has observed entries.")
-        return cls(columns[0], data.y.shape[1:]).include(data)
-
-    def add(self, X: Any, y: Any, sample_weight: Any = None) -> Gram:
-        """Append rows, at their own cost; returns the same object."""
-        from projfree.data.convert import as_data
-
-        return self.include(as_data(X, y, sample_weight))
+        self._centred = centre is not None  # moments of parts of a table about one centre can be added up
+        self.shift = np.zeros(width) if centre is None else centre
+        self.matrix = np.zeros((width + 1, width + 1))
 
     def include(self, data: LocalData) -> Gram:
         """Append the rows of a data set; returns the same object."""
@@ -134,19 +116,19 @@ class Gram:
                 f"`X` and `y` must have {self.d} columns and trailing shape {self.outputs} like the rows before them, "
                 f"got {data.shape(())[0]} and {data.y.shape[1:]}."
             )
-        total, threads = self._units_of(data), data.threads
-        lanes = np.zeros((LANES, *self.matrix.shape))
+        total = self._units_of(data)
         if not self.n and not self._centred:
             self.shift = np.concatenate((data.column_stats.centre, data.mean_target().ravel()))
-        with single_blas():
-            for rows, table in data.tables(table_bytes(self.d)):
-                if is_sparse(table):
-                    self._product_rows = max(self._product_rows, table.shape[0])
-                y = data.y[rows].reshape(table.shape[0], -1).astype(np.float64, copy=False)
-                s = np.ones(len(y)) if data.weight is None else np.sqrt(data.weight[rows] * total)
-                add_products(lanes, table, y, s, self.shift, threads)
-        # Only now, so that rows of which a read failed do not count in part.
-        self.matrix, self.n = self.matrix + tree_sum(lanes), self.n + data.n
+
+        def weights(rows: slice, table: Any) -> Array:
+            if is_sparse(table):
+                self._product_rows = max(self._product_rows, table.shape[0])
+            given = np.ones(table.shape[0]) if data.weight is None else data.weight[rows] * total
+            return given[:, None]
+
+        # Only then, so that rows of which a read failed do not count in part.
+        added = weighted_products(data, weights, self.shift, Moments(1, 1, False), targets=True)[0]
+        self.matrix, self.n = self.matrix + added, self.n + data.n
         return self
 
     def _units_of(self, data: LocalData) -> float:
@@ -215,16 +197,6 @@ class Gram:
         """The weighted mean target, of shape ``()`` or ``(k,)``."""
         return self._means()[self.d :].reshape(self.outputs)
 
-    @property
-    def xtx(self) -> Array:
-        """The weighted sum of ``x x^T``."""
-        return self._about(np.zeros_like(self.shift))[: self.d, : self.d]
-
-    @property
-    def xty(self) -> Array:
-        """The weighted sum of ``x y^T``, of shape ``(d,)`` or ``(d, k)``."""
-        return self._about(np.zeros_like(self.shift))[: self.d, self.d : -1].reshape(self.d, *self.outputs)
-
     def moment(self, about: Array) -> Array:
         """The weighted mean of ``(x - about) (x - about)^T``."""
         centre = np.concatenate([about, self.shift[self.d :]])
@@ -259,38 +231,35 @@ class Gram:
         return np.asarray(self.mean_target - self.mean @ w)
 
 
-def second_moments(data: LocalData, h: RowWeights, wanted: Moments) -> Array:
-    """The matrices that are wanted for each column of the weights, of shape ``(m, d + 1, d + 1)``, in one read.
+def weighted_products(data: LocalData, h: RowWeights, shift: Array, wanted: Moments, *, targets: bool = False) -> Array:
+    """The sums that are wanted for each column of the weights, with targets behind the features if asked for.
 
-    With d the number of features that are looked at.
+    Of shape ``(m, len(shift) + 1, len(shift) + 1)``, from one read.
     """
-    columns = data.shape(())[0]
-    d = columns if wanted.features is None else len(wanted.features)
-    shift = np.zeros(d)
-    if wanted.centred:
-        shift = wanted.among(data.column_stats.centre if wanted.centre is None else wanted.centre)
-    lanes = np.zeros((LANES, wanted.weights, d + 1, d + 1))
-    step = max(64, 2 * CHUNK_BYTES // (8 * wanted.numbers))
+    columns, width = data.shape(())[0], len(shift) + 1
+    lanes = np.zeros((LANES, wanted.weights, width, width))
+    size = max(64, 2 * CHUNK_BYTES // (8 * wanted.numbers))
     with single_blas():
-        for rows, table in data.tables(table_bytes(columns)):
-            for part, block in _parts(rows, table, step):
-                nothing, roots, some = np.empty((block.shape[0], 0)), np.sqrt(h(part, block)), wanted.among(block)
+        for rows, table in data.tables(max(CHUNK_BYTES, 8 * columns * LANES * LANE_ROWS)):
+            for first in range(rows.start, rows.stop, size):
+                part = slice(first, min(first + size, rows.stop))
+                whole = part == rows
+                block = table if whole else table[first - rows.start : part.stop - rows.start]
+                y = data.y[part].reshape(block.shape[0], -1) if targets else np.empty((block.shape[0], 0))
+                roots, some = np.sqrt(h(part, block)), wanted.among(block)
                 for j in range(wanted.weights):
-                    add_products(lanes[:, j], some, nothing, roots[:, j], shift, data.threads)
+                    add_products(lanes[:, j], some, y, roots[:, j], shift, data.threads)
     return tree_sum(lanes)
 
 
-def _parts(rows: slice, table: Any, step: int) -> Iterator[tuple[slice, Any]]:
-    """The table in blocks of at most so many rows."""
-    for first in range(rows.start, rows.stop, step):
-        last = min(first + step, rows.stop)
-        whole = last - first == table.shape[0]
-        yield slice(first, last), table if whole else table[first - rows.start : last - rows.start]
+def second_moments(data: LocalData, h: RowWeights, wanted: Moments) -> Array:
+    """The sums that are wanted for each column of the weights, of shape ``(m, d + 1, d + 1)``, in one read.
 
-
-def table_bytes(d: int) -> int:
-    """Bytes of X to read at a time for products of ``d`` columns."""
-    return max(CHUNK_BYTES, 8 * d * LANES * LANE_ROWS)
+    With d the number of features that are looked at.
+    """
+    centre = data.column_stats.centre if wanted.centre is None else wanted.centre
+    shift = np.asarray(wanted.among(centre))
+    return weighted_products(data, h, shift if wanted.centred else 0.0 * shift, wanted)
 
 
 def add_products(lanes: Array, table: Any, y: Array, s: Array, shift: Array, threads: int) -> None:
@@ -355,7 +324,7 @@ def largest_eigenvalue(data: Data, *, centred: bool) -> float:
         gram, mean = data.gram(), np.ravel(own.mean)
         moment = gram.moment(mean if centred else np.zeros(d))
         return _raised(moment, float(np.trace(moment) + np.trace(gram.moment(gram.shift[:d]))), units)
-    if own.terms and n <= GRAM_SIDE and (outer := _outer_products(data, d, own.mean if centred else 0.0 * own.mean)):
+    if own.terms and n <= GRAM_SIDE and (outer := _outer_products(data, d, centred)):
         return _raised(outer[0], float(np.trace(outer[0])), float(n + d))
     away = 0.0 if centred or not own.terms else float(np.sum(own.mean**2))
     bound = min(float(own.row_sums.max()) + away, own.mean_square)
@@ -367,14 +336,16 @@ def _raised(gram: Array, size: float, units: float) -> float:
     return float(np.linalg.eigvalsh(gram)[-1]) + 8 * UNIT * units * size
 
 
-def _outer_products(data: Data, d: int, about: Array) -> tuple[Array] | None:
-    """The Gram matrix of the rows about a point, from a few columns at a time; None where they are out of reach."""
-    total = np.zeros((data.n, data.n))
+def _outer_products(data: Data, d: int, centred: bool) -> tuple[Array] | None:
+    """The Gram matrix of the rows, from a few columns at a time; None where they are out of reach."""
+    total, workspace, zero = np.zeros((data.n, data.n)), data.open(), Point(np.zeros(data.shape(())))
     for start in range(0, d, LANE_ROWS):
-        table = data.columns(slice(start, start + LANE_ROWS))
-        if table is None:
+        features = np.arange(start, min(start + LANE_ROWS, d))
+        found = workspace.moments(WeightsAsResidual(), zero, Moments(1, 1, centred, features, factors=True))
+        if found is None:
             return None
-        z = table - about[start : start + LANE_ROWS]
-        z *= np.sqrt(np.reshape(cast("LocalData", data).weights(slice(None)), (-1, 1)))
+        columns, weights = found
+        z = columns.toarray() if is_sparse(columns) else columns
+        z = (z - weights @ z / weights.sum() if centred else z) * np.sqrt(weights)[:, None]
         total += z @ z.T
     return (total,)

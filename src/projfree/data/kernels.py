@@ -12,6 +12,7 @@ which passes come here. `Pass.__call__` computes the same in NumPy, up to roundi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import FunctionType
@@ -22,7 +23,7 @@ import scipy.linalg.cython_blas  # noqa: F401  # the BLAS of `np.dot` in compile
 from numba import cfunc, types
 from numba.extending import register_jitable
 
-from projfree.checks import Array
+from projfree.checks import Array, is_sparse
 from projfree.data.rows import (
     ALONG,
     ALONG_SIZE,
@@ -36,7 +37,6 @@ from projfree.data.rows import (
     TILE_BYTES,
     VALUE,
     Pass,
-    Work,
     tangent_size,
 )
 from projfree.numerics import scalars
@@ -53,6 +53,8 @@ TILE, SHORT_TILE = 256, 64
 #: Points of a pass, at most.
 MOST_POINTS = 4
 
+#: Called on the ends of a range of blocks.
+Work = Callable[[int, int], None]
 _EXACT = {"nsz", "contract"}
 _VECTOR = types.Array(types.float64, 1, "C")
 _LOSS = types.void(*[_VECTOR] * 5)
@@ -138,35 +140,25 @@ class Compiled:
             sums=np.zeros((cut.count, tangent_size(k, points))),
         )
 
-    def dense(self, X: Array, offset: int) -> Work | None:
-        """The work on a table, or on the chunk of it that begins at row ``offset``; None if it is not contiguous."""
+    def over(self, X: Any, offset: int) -> Work | None:
+        """The work on a table, or on the chunk of it that begins at row ``offset``; None where it has no kernel."""
+        if is_sparse(X):  # canonical, with indices that have been checked
+            if not self._one:
+                return None
+            unsigned = _read_only(X.indices, X.indices.dtype).view(f"u{X.indices.itemsize}")
+            parts = _read_only(X.data, X.data.dtype), unsigned, _read_only(X.indptr, X.indptr.dtype)
+            return self._work(sparse_rows, *parts, self._rows, SHORT_TILE)
         fortran = not X.flags.c_contiguous
-        if (fortran and not X.flags.f_contiguous) or not X.flags.aligned or X.dtype not in (np.float64, np.float32):
+        if (fortran and not X.flags.f_contiguous) or not X.flags.aligned:
             return None
         tile = TILE if self._one else SHORT_TILE
         while tile > (SHORT_TILE if fortran else 8) and tile * X.shape[1] * X.itemsize > TILE_BYTES // 4:
             tile //= 2  # a divisor of `TILE`, so that chunks of a file can begin where a tile does
         if self._one:
-            table = _read_only(X.T if fortran else X, X.dtype)
-            return self._work(dense_rows, table, fortran, offset, self._rows, tile)
-        if X.dtype == np.float64 and not fortran:
-            return self._work(dense_outputs, _read_only(X), offset, self._rows, tile)
-
-        def work(first: int, last: int) -> None:  # BLAS takes no other, so that blocks are converted
-            for block in range(first, last):
-                start = max(block * self._rows, offset)
-                part = _read_only(X[start - offset : (block + 1) * self._rows - offset])
-                self._work(dense_outputs, part, start, self._rows, tile)(block, block + 1)
-
-        return work
-
-    def csr(self, values: Array, columns: Array, pointers: Array) -> Work | None:
-        """The work on compressed sparse rows whose indices have been checked; None for several outputs."""
-        if not self._one:
+            return self._work(dense_rows, _read_only(X.T if fortran else X, X.dtype), fortran, offset, self._rows, tile)
+        if X.dtype != np.float64 or fortran:  # which BLAS does not take
             return None
-        unsigned = _read_only(columns, columns.dtype).view(f"u{columns.itemsize}")
-        parts = _read_only(values, values.dtype), unsigned, _read_only(pointers, pointers.dtype)
-        return self._work(sparse_rows, *parts, self._rows, SHORT_TILE)
+        return self._work(dense_outputs, _read_only(X), offset, self._rows, tile)
 
     def _work(self, kernel: Any, *where: Any) -> Work:
         def work(first: int, last: int) -> None:

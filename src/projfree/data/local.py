@@ -44,8 +44,11 @@ class LocalData(Data):
         Whether an adjoint reads the data; not where it only puts residuals in their places.
     places : pair of ndarray, or None
         Row and column of each observed entry of a matrix; None for tables.
+    sample_run : int
+        How many neighbouring rows a sample takes at a time: one where single rows are cheap to read.
     """
 
+    sample_run: int = 1
     nbytes: int = 0
     threads: int = 1
     keeps_images: bool = False
@@ -106,8 +109,27 @@ class LocalData(Data):
         return None
 
     def sample(self, m: int, rng: np.random.Generator) -> Array:
-        """``m`` of the rows in increasing order, each row with the probability ``m / n``; no work of order n."""
-        return np.sort(rng.choice(self.n, size=m, replace=False, shuffle=False))
+        r"""``m`` different rows in increasing order, each with the probability :math:`m / n`, in O(m).
+
+        Runs of `sample_run` rows are drawn without replacement, the last one in part, and shifted around the circle of
+        n by one uniform number, which alone gives every row its probability. The variance of a mean is that of single
+        rows where the order of the rows is random, and larger where neighbours are alike: shuffle sorted files once.
+        Samples of nearly all rows are drawn as single rows.
+        """
+        n, run = self.n, self.sample_run
+        needed = -(-m // run)
+        if run == 1 or needed > n // run:
+            return np.sort(rng.choice(n, size=m, replace=False, shuffle=False))
+        firsts = rng.choice(n // run, size=needed, replace=False) * run
+        rows = (firsts[:, None] + np.arange(run)).reshape(-1)[:m]
+        return np.sort((rows + rng.integers(n)) % n)
+
+    def columns(self, features: Array | slice, *, centred: bool) -> Any:
+        """A copy of some columns, CSC or in Fortran order; None where that takes more than a read.
+
+        Where ``centred``, any constant may be subtracted from a column.
+        """
+        return None
 
     def open(self) -> Workspace:
         return LocalWorkspace(self)
@@ -130,16 +152,6 @@ class LocalData(Data):
 
     def labels(self) -> list[Array]:
         return labels_of(self.y if self.weight is None else self.y[self.weight > 0])
-
-    def mean_target(self) -> Array:
-        s, y = self.weight, self.y
-        mean = np.zeros(y.shape[1:])
-        for _ in range(2):  # the second turn takes off the rounding of the first
-            rest = y - mean
-            if s is not None:
-                rest = (rest.T * s).T  # not a product by BLAS, whose threads would add in another order
-            mean = mean + np.add.reduce(rest, axis=0) / (len(y) if s is None else 1.0)
-        return np.asarray(mean)
 
     def quantile(self, q: float) -> Array:
         return np.asarray(self.y.max(axis=0) if q == 1.0 else np.quantile(self.y.astype(np.float64), q, axis=0))
@@ -181,7 +193,10 @@ class LocalData(Data):
     second_moments = second_moments
 
     def gram(self) -> Gram:
-        return Gram.of(self)
+        columns = self.shape(())
+        if len(columns) != 1:
+            raise TypeError(f"`gram` needs a table of features; {type(self).__name__} has observed entries.")
+        return Gram(columns[0], self.y.shape[1:]).include(self)
 
     def standardized(self, shift: Any, scale: Any) -> LocalData:
         from projfree.data.standardized import Standardized
@@ -210,7 +225,7 @@ class TransformedData(LocalData):
         """Take over a table, and its statistics where they are those of its own rows."""
         self.data, self.n, self.y, self.weight, self.total_weight = data, data.n, data.y, data.weight, data.total_weight
         self.threads, self.nbytes, self.keeps_images = data.threads, data.nbytes, data.keeps_images
-        self.rounding_units = data.rounding_units
+        self.rounding_units, self.sample_run = data.rounding_units, data.sample_run
         if measured:
             self._set_stats(self._stats())
         return self

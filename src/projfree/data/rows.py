@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +11,6 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.numerics.sums import tree_sum
-from projfree.runtime import over_blocks, single_blas
 
 if TYPE_CHECKING:
     from projfree.data.kernels import Compiled
@@ -71,6 +69,25 @@ class AsResidual(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         return images[0], np.zeros(0)
+
+
+@dataclass(frozen=True)
+class WeightsAsResidual(Step):
+    """The weights of the rows as residuals."""
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        return np.zeros(len(rows.y)) + rows.s, np.zeros(0)
+
+
+@dataclass(frozen=True)
+class TargetSum(Step):
+    """The weighted sum of the targets about a point."""
+
+    about: Array
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        rest = ((rows.y - self.about).T * rows.s).T  # not a product by BLAS, whose threads would add in another order
+        return None, np.asarray(np.add.reduce(rest, axis=0))
 
 
 @dataclass(frozen=True)
@@ -167,8 +184,6 @@ THREADED_BYTES = 1 << 21
 
 #: From this many bytes of X on, passes are compiled. Each saves 20 ms or more then; loading the kernels takes 0.3 s.
 NATIVE_BYTES = 1 << 26
-#: Called on the ends of a range of blocks.
-Work = Callable[[int, int], None]
 #: The types of steps that are the sums of a tangent, laid out as `projfree.data.rows` says; no subclass of them.
 TANGENTS: set[type[Step]] = set()
 
@@ -185,9 +200,11 @@ class Blocks:
     rows: int
 
     @classmethod
-    def of(cls, n: int) -> Blocks:
-        """The cut of ``n`` rows."""
-        rows = max(BLOCK_ROWS, 64 * math.ceil(n / (64 * MOST_BLOCKS)))
+    def of(cls, n: int, most: int = MOST_BLOCKS) -> Blocks:
+        """The cut of ``n`` rows into at most so many blocks; a block and a tile are powers of two, so that they fit."""
+        rows = BLOCK_ROWS
+        while n > rows * max(1, most):
+            rows *= 2
         return cls(n, rows)
 
     @property
@@ -237,21 +254,3 @@ class Partials:
 def tile_rows(d: int) -> int:
     """Rows that NumPy works on at a time: a power of two, so that chunks of a file can end where a tile does."""
     return 1 << max(4, (TILE_BYTES // (8 * d)).bit_length() - 1)
-
-
-def run_blocks(
-    block: Callable[[int], None] | None, ranges: Work | None, first: int, last: int, threads: int, nbytes: int
-) -> None:
-    """Work on blocks in threads, by NumPy one at a time or by compiled code on ranges of them.
-
-    Whether threads are used depends on ``nbytes``, the size of a whole table, and not on how it is read: else results
-    would.
-    """
-    threads = threads if nbytes >= THREADED_BYTES else 1
-    if ranges is not None:  # a few for each thread, because a call costs some microseconds
-        take = max(1, -(-(last - first) // (8 * threads)))
-        starts = range(first, last, take)
-        over_blocks(lambda i: ranges(starts[i], min(starts[i] + take, last)), len(starts), threads)
-    elif block is not None:
-        with single_blas():  # also for small tables: its threads would add in another order
-            over_blocks(lambda i: block(first + i), last - first, threads)

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from projfree.algebra.hashing import short_hash
-from projfree.checks import Array, count, is_sparse, plain_array, real_array, shown
+from projfree.checks import Array, count, is_sparse, plain_array, real_array
 from projfree.data.column_stats import ColumnStats
 from projfree.data.gram import Gram
-from projfree.data.local import LocalData, TransformedData, checked_targets, checked_weights
-from projfree.data.rows import MOST_BLOCKS, TILE_BYTES, Blocks, Partials, Pass, compiled, run_blocks
-from projfree.runtime import default_threads
+from projfree.data.local import TransformedData
+from projfree.data.rows import MOST_BLOCKS, Blocks, Pass
+from projfree.data.tables import MemoryTable, assemble
 
 #: Entries of a block at least, so that they pay for its calls, and for each number of its adjoint, which is added up.
 BLOCK_ENTRIES, ADJOINT_ENTRIES = 1 << 17, 16
 
 
-class SparseData(LocalData):
+class SparseData(MemoryTable):
     """A SciPy sparse matrix or array with targets.
 
     CSR with float32 or float64 values is held without a copy and must not be changed afterwards; other formats are
@@ -49,113 +46,21 @@ class SparseData(LocalData):
 
     keeps_images = True
 
-    def __init__(self, X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
-        self._hold(canonical_rows(X))
-        self.threads = default_threads() if threads is None else count("threads", threads)
-        self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
-        self.measure()
+    def _checked(self, X: Any) -> sp.csr_array:
+        return canonical_rows(X)
 
-    def _hold(self, X: sp.csr_array) -> None:
-        entries = int(X.nnz)
-        self.X, (self.n, self.d) = X, X.shape
+    def _set_rows(self, n: int, y: Array, weight: Array | None) -> None:
+        self.n, self.y, self.weight, self._by_column = n, y, weight, list[Any]()  # once it was asked for
+        entries = int(self.X.nnz)
         self.nbytes = 12 * entries  # whatever the width of the stored indices
-        self.cut = sparse_blocks(self.n, self.d, entries)
-        self._by_column: list[sp.csc_array] = []  # once it was asked for, shared by copies with other targets
+        # Blocks pay for themselves, and their adjoints stay small next to their entries.
+        self.cut = Blocks.of(n, min(MOST_BLOCKS, entries // BLOCK_ENTRIES, entries // (ADJOINT_ENTRIES * self.d)))
+        self.tile, self.row_bytes = self.cut.rows, self.nbytes / n
 
-    def not_finite(self, rows: slice, table: Any) -> ValueError | None:
-        bad = np.flatnonzero(~np.isfinite(self.X.data))
-        if not len(bad):
-            return None
-        row = int(np.searchsorted(self.X.indptr, bad[0], side="right")) - 1
-        return ValueError(
-            f"`X` must be finite, got {shown(self.X.data[bad[0]])} at index ({row}, {self.X.indices[bad[0]]}); "
-            "drop or impute such entries first."
-        )
-
-    def _columns(self) -> sp.csc_array:
-        if not self._by_column:
+    def columns(self, features: Array | slice, *, centred: bool) -> sp.csc_array:
+        if not self._by_column:  # shared by copies with other targets
             self._by_column.append(self.X.tocsc())
-        return self._by_column[0]
-
-    def columns(self, features: Array | slice) -> Array:
-        return np.asarray(self._columns()[:, features].toarray(), dtype=np.float64)
-
-    def tables(self, nbytes: int = TILE_BYTES) -> Iterator[tuple[slice, Any]]:
-        step = max(16, self.n * nbytes // max(self.nbytes, 1))
-        for start in range(0, self.n, step):
-            rows = slice(start, min(start + step, self.n))
-            yield rows, self._tile(rows)
-
-    def _tile(self, rows: slice) -> sp.csr_array:
-        """Neighbouring rows with float64 values, which are views where the table has such."""
-        first, last = self.X.indptr[rows.start], self.X.indptr[rows.stop]
-        values = self.X.data[first:last].astype(np.float64, copy=False)
-        pointers = self.X.indptr[rows.start : rows.stop + 1] - first
-        return assemble(values, self.X.indices[first:last], pointers, (len(pointers) - 1, self.d))
-
-    def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
-        return (self.d, *outputs)
-
-    def run(self, work: Pass) -> tuple[Array, Any]:
-        found = compiled(work, self.d, self.cut, self.nbytes)
-        ranges = None if found is None else found.csr(self.X.data, self.X.indices, self.X.indptr)
-        partials = Partials(self.cut.count, 0 if ranges else self.d, work.outputs)
-        vectors = stack_vectors(work.vectors)
-
-        def block(k: int) -> None:
-            rows = slice(k * self.cut.rows, min((k + 1) * self.cut.rows, self.n))
-            tile, images = self._tile(rows), []
-            if vectors is not None:
-                formed = tile @ vectors
-                formed = formed.toarray() if sp.issparse(formed) else formed
-                shape = (tile.shape[0], len(work.vectors), *work.outputs)
-                images = list(np.moveaxis(formed.reshape(shape), 1, 0))
-            residual, sums = work(rows, *images)
-            transposed = assemble(tile.data, tile.indices, tile.indptr, tile.shape[::-1], sp.csc_array)
-            partials.add(k, sums, None if residual is None else transposed @ residual)
-
-        run_blocks(block, ranges, 0, self.cut.count, self.threads, self.nbytes)
-        return partials.total() if found is None or ranges is None else found.total()
-
-    def take(self, rows: Array, weight: Array | None) -> SparseData:
-        part = self.alike()
-        part._hold(self.X[rows])
-        part.y, part.weight = self.y[rows], weight
-        return part
-
-    def feature_columns(self, features: Array, *, centred: bool) -> sp.csc_array:
-        return self._columns()[:, features].astype(np.float64, copy=False)
-
-    @property
-    def rounding_units(self) -> float:  # type: ignore[override]  # read-only here
-        # A column has at most one entry in a row, because the table is canonical. So a block of B rows adds at most B
-        # terms to an entry of its adjoint: B products and B - 1 sums are rounded.
-        return self.cut.units()
-
-    def fingerprint(self) -> str:
-        own = self.column_stats
-        sums = own.mean, own.squares, own.largest, own.checksum, own.stored
-        return short_hash(f"sparse {(self.n, self.d)} {self.X.dtype} {self.y.shape}", self.y, self.weight, *sums)
-
-
-def sparse_blocks(n: int, d: int, entries: int) -> Blocks:
-    """How a pass cuts sparse rows: as for dense ones, but blocks pay for themselves and their adjoints stay small.
-
-    Few blocks are a power of two, so that two or four threads have equal shares.
-    """
-    most = max(1, min(MOST_BLOCKS, entries // BLOCK_ENTRIES, entries // (ADJOINT_ENTRIES * d)))
-    most = most if most > 16 else 1 << (most.bit_length() - 1)
-    return Blocks(n, max(Blocks.of(n).rows, 64 * math.ceil(n / (64 * most))))
-
-
-def stack_vectors(vectors: tuple[Array, ...]) -> Any:
-    """The vectors side by side, as a sparse matrix where that makes one product much cheaper; None if there is none."""
-    if not vectors:
-        return None
-    stacked = vectors[0] if len(vectors) == 1 else np.stack(vectors, axis=1).reshape(len(vectors[0]), -1)
-    if len(vectors) > 1 and np.count_nonzero(stacked) <= len(stacked):
-        return sp.csr_array(stacked)
-    return stacked
+        return self._by_column[0][:, features].astype(np.float64, copy=False)
 
 
 def canonical_rows(X: Any) -> sp.csr_array:
@@ -186,20 +91,7 @@ def canonical_rows(X: Any) -> sp.csr_array:
         rows = rows.copy() if np.shares_memory(rows.indices, getattr(own, "indices", rows.data)) else rows
         rows.sum_duplicates()
     dtype = np.float32 if rows.dtype.newbyteorder("=") == np.float32 else np.float64
-    return _with_values(rows, np.ascontiguousarray(rows.data, dtype=dtype))
-
-
-def assemble(values: Array, indices: Array, pointers: Array, shape: tuple[int, int], kind: Any = sp.csr_array) -> Any:
-    """A canonical CSR or CSC array of exactly these arrays; SciPy's constructor copies short views."""
-    table = kind(shape, dtype=values.dtype)
-    table.data, table.indices, table.indptr = values, indices, pointers
-    table.has_canonical_format = True
-    return table
-
-
-def _with_values(X: sp.csr_array, values: Array) -> sp.csr_array:
-    """Other values at the same places."""
-    return assemble(values, X.indices, X.indptr, X.shape)
+    return assemble(sp.csr_array, np.ascontiguousarray(rows.data, dtype=dtype), rows.indices, rows.indptr, rows.shape)
 
 
 class TaskData(TransformedData):
@@ -268,7 +160,9 @@ def spread_out(X: Any, task: Array, tasks: int) -> sp.csr_array:
     task = task.astype(index)
     if table is None:  # with its zeros, so that every row has d entries whatever they are
         columns = np.add.outer(task, tasks * np.arange(d, dtype=index))
-        return assemble(np.ravel(X), columns.ravel(), np.arange(0, n * d + 1, d, dtype=index), (n, d * tasks))
+        return assemble(
+            sp.csr_array, np.ravel(X), columns.ravel(), np.arange(0, n * d + 1, d, dtype=index), (n, d * tasks)
+        )
     columns = tasks * table.indices.astype(index)
     columns += np.repeat(task, np.diff(table.indptr))
-    return assemble(table.data, columns, table.indptr.astype(index), (n, d * tasks))
+    return assemble(sp.csr_array, table.data, columns, table.indptr.astype(index), (n, d * tasks))

@@ -41,7 +41,7 @@ class Standardized(TransformedData):
     >>> import numpy as np
     >>> from projfree import as_data
     >>> data = as_data(np.array([[1.0, 5.0], [3.0, 5.0]]), [0.0, 1.0], centre=True, scale=True)
-    >>> data.apply(np.array([1.0, 1.0])).tolist(), data.raw(np.array([2.0, 0.0]), 0.5)
+    >>> data.apply(np.array([1.0, 1.0])).tolist(), data.column_stats.raw(np.array([2.0, 0.0]), 0.5)
     ([-1.0, 1.0], (array([2., 0.]), array(-3.5)))
     """
 
@@ -61,16 +61,10 @@ class Standardized(TransformedData):
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return self.data.shape(outputs)
 
-    def sample(self, m: int, rng: np.random.Generator) -> Array:
-        return self.data.sample(m, rng)
-
     def divided(self, w: Array) -> Array:
         """Each row of a parameter divided by the scale of its column."""
         divided: Array = (w.T / self.scale).T
         return divided
-
-    def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
-        return self.data.raw(*unscaled(self.shift, self.scale, w, intercept))
 
     def run(self, work: Pass) -> tuple[Array, Any]:
         scaled = tuple(self.divided(w) for w in work.vectors)
@@ -93,10 +87,6 @@ class Standardized(TransformedData):
             dense = table if isinstance(table, np.ndarray) else table.toarray()
             yield rows, (dense - self.shift) / self.scale
 
-    def columns(self, features: Array | slice) -> Array | None:
-        found = self.data.columns(features)
-        return None if found is None else (found - self.shift[features]) / self.scale[features]
-
     def gram(self) -> Gram:
         return self.data.gram().standardized(self.shift, self.scale)
 
@@ -108,8 +98,8 @@ class Standardized(TransformedData):
         moments: Array = self.data.second_moments(h, wanted) / by / by[:, None]
         return moments
 
-    def feature_columns(self, features: Array, *, centred: bool) -> Any:
-        found = self.data.feature_columns(features, centred=centred)
+    def columns(self, features: Array | slice, *, centred: bool) -> Any:
+        found = self.data.columns(features, centred=centred)
         if isinstance(found, np.ndarray):
             return (found - (0.0 if centred else self.shift[features])) / self.scale[features]
         if found is None or (self.shift.any() and not centred):
@@ -124,12 +114,6 @@ class Standardized(TransformedData):
 
     def fingerprint(self) -> str:
         return f"{self.data.fingerprint()} {short_hash('', self.shift, self.scale)}"
-
-
-def unscaled(shift: Array, scale: Array, w: Array, intercept: Any) -> tuple[Array, Array]:
-    """Coefficients and intercept of features from those of features that were shifted and scaled."""
-    inner = (np.asarray(w, dtype=np.float64).T / scale).T
-    return inner, np.asarray(0.0 if intercept is None else intercept) - shift @ inner
 
 
 def checked_scaling(data: Data, shift: Any, scale: Any) -> tuple[Array, Array]:

@@ -60,12 +60,12 @@ class Workspace(ABC):
         """A workspace over ``m`` rows, each drawn with the same probability; it counts into this one's `rows_read`."""
 
     @abstractmethod
-    def moments(self, step: Step, x: Point, wanted: Moments) -> Array:
-        """Weighted products of features, the weights being what ``step`` returns as residuals at ``x``; one read."""
+    def moments(self, step: Step, x: Point, wanted: Moments) -> Any:
+        """Weighted products of features, the weights being what ``step`` returns as residuals at ``x``; one read.
 
-    def row_residuals(self, step: Step, x: Point) -> Array | None:
-        """The residuals of ``step`` at ``x``, one for each row; None where rows are out of reach."""
-        return None
+        Where ``wanted.factors``, a copy of the columns of all rows (CSC or in Fortran order; if centred, any constant
+        may be subtracted from a column) and their weights; None where that takes more than a read.
+        """
 
 
 class LocalWorkspace(Workspace):
@@ -105,15 +105,17 @@ class LocalWorkspace(Workspace):
     def sample(self, m: int, rng: np.random.Generator) -> LocalWorkspace:
         return LocalWorkspace(self.data.representative(self.data.sample(m, rng)), self)
 
-    def moments(self, step: Step, x: Point, wanted: Moments) -> Array:
+    def moments(self, step: Step, x: Point, wanted: Moments) -> Any:
         with self._lock:
-            return self.data.second_moments(self._weights(step, x, wanted), wanted)
-
-    def row_residuals(self, step: Step, x: Point) -> Array:
-        with self._lock:
+            if not wanted.factors:
+                return self.data.second_moments(self._weights(step, x, wanted), wanted)
+            features = slice(None) if wanted.features is None else wanted.features
+            columns = self.data.columns(features, centred=wanted.centred)
+            if columns is None:
+                return None
             if not self.holds(x):
                 self._sweep(FormImages(), [x], keep=True)
-            return np.asarray(step.block(self.data.rows(slice(0, self.data.n)), self._image(x))[0])
+            return columns, np.asarray(step.block(self.data.rows(slice(0, self.data.n)), self._image(x))[0])
 
     def _weights(self, step: Step, x: Point, wanted: Moments) -> RowWeights:
         """The residuals of ``step`` at ``x``, whose predictions are formed in the same read where they are not kept."""

@@ -13,7 +13,7 @@ import numpy as np
 from projfree.checks import Array, count
 from projfree.data import Data
 from projfree.data.base import Fold
-from projfree.data.dense import ChunkedData
+from projfree.data.tables import ChunkedData
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.data_scores import scorer_of
 from projfree.estimators.paths import RadiusPath, fit_path

@@ -50,7 +50,7 @@ def fold_grams(table: Table, folds: list[FoldRows]) -> tuple[Gram, list[Gram]]:
 def _gram(table: Table, like: Gram | None = None) -> Gram:
     """The moments of a table, about the same centre as others if there are any."""
     data = as_data(table.X, table.y, table.weight)
-    gram: Gram = data.gram() if like is None else Gram.about(like.shift, like.d, like.outputs).include(data)
+    gram: Gram = data.gram() if like is None else Gram(like.d, like.outputs, like.shift).include(data)
     return gram
 
 

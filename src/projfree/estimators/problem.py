@@ -73,13 +73,13 @@ def make_problem(
         scaling = _scaling(data, standardize, centre=intercept)
         data = data.standardized(*scaling)
     if not (intercept and type(loss) in OF_RESIDUALS):
-        return Problem(Objective(loss, data, fit_intercept=intercept), data.raw, scaling, free)
+        return Problem(Objective(loss, data, fit_intercept=intercept), data.column_stats.raw, scaling, free)
     # The median is an order statistic, the same in every storage and order of rows; the intercept that is searched for
     # is then small, and with it its rounding.
     centre = data.quantile(0.5)
     data = data.with_targets(partial(_less, centre))
     objective = Objective(loss, data, fit_intercept=True)
-    return Problem(objective, lambda w, b: data.raw(w, b + centre), scaling, free)
+    return Problem(objective, lambda w, b: data.column_stats.raw(w, b + centre), scaling, free)
 
 
 def _scaling(data: Data, given: bool | Scaling, *, centre: bool) -> Scaling:
@@ -111,7 +111,7 @@ def _partialled(
     data.column_stats = replace(data.column_stats, errors=errors_of_table)
 
     def raw(w: Array, _: Any) -> tuple[Array, Array]:
-        inner = data.raw(w)[0]
+        inner = data.column_stats.raw(w)[0]
         outer, constant = block.coefficients(targets.along - features.along @ inner)
         coef = np.empty((X.shape[1], *w.shape[1:]))
         coef[kept], coef[list(free)] = inner, outer

@@ -103,7 +103,7 @@ class Objective(SmoothFunction):
             least=loss.lower_bound,  # values are means of losses, and offsets add a penalty
             smoothing_error=loss.smoothing_error * math.prod(self.outputs) if isinstance(loss, SmoothedLoss) else 0.0,
             term_size=None if math.isfinite(loss.smoothness) else strategy.rounding.floor,
-            pattern=self.data.pattern,
+            pattern=getattr(self.data.column_stats.mean, "pattern", None),
             intercept_shape=None if strategy.constant is None else strategy.constant.shape,
             rounding=strategy.rounding if strategy.measured else None,
         )

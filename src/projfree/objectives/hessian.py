@@ -203,15 +203,14 @@ class RowHessian(Hessian):
         f, k = self._f, self._k
         features = np.arange(f.shape[0]) if self._features is None else self._features
         exact = self._loss.coupled and len(features) * k <= MOST_FORMED
-        table = None if exact or not f.structure.hessian else f.data.feature_columns(features, centred=self._free)
-        if table is None:
+        if exact or not f.structure.hessian:
             return None
         b = f.located_intercept(self._x)
         step = Curvatures(self._loss, 0.0 if b is None else b, 0.0 if self._constant else damping)
-        h = self._workspace.row_residuals(step, self._x)
-        if h is None:
+        found = self._workspace.moments(step, self._x, Moments(k, k, self._free, features, factors=True))
+        if found is None:
             return None
-        h = h.reshape(len(h), -1)
+        table, h = found[0], found[1].reshape(len(found[1]), -1)
         return Columns.of_table(table, h[:, :1] if self._constant else h, k, intercept=self._free)
 
 

@@ -12,10 +12,10 @@ import numpy as np
 from projfree.algebra import Handle, Point
 from projfree.checks import Array
 from projfree.data.base import Data, Fold
-from projfree.data.dense import DenseData
 from projfree.data.gram import Gram, Moments
 from projfree.data.local import LocalData
 from projfree.data.rows import Blocks, Rows, Step
+from projfree.data.tables import DenseData
 from projfree.data.workspace import Workspace
 from projfree.numerics.sums import tree_sum
 
@@ -99,9 +99,6 @@ class SealedData(Data):
     def labels(self) -> list[Array]:
         return self._inner.labels()
 
-    def mean_target(self) -> Array:
-        return self._inner.mean_target()
-
     def quantile(self, q: float) -> Array:
         return self._inner.quantile(q)
 
@@ -113,9 +110,6 @@ class SealedData(Data):
 
     def standardized(self, shift: Any, scale: Any) -> SealedData:
         return self._over(self._inner.standardized(shift, scale))
-
-    def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
-        return self._inner.raw(w, intercept)
 
     def fingerprint(self) -> str:
         return f"sealed {self._inner.fingerprint()}"
@@ -167,7 +161,9 @@ class SealedWorkspace(Workspace):
         inner = self._data._inner
         return SealedWorkspace(self._data._over(inner.representative(inner.sample(m, rng))), self._rng, self)
 
-    def moments(self, step: Step, x: Point, wanted: Moments) -> Array:
+    def moments(self, step: Step, x: Point, wanted: Moments) -> Any:
+        if wanted.factors:
+            return None
         self._hold([x])
         step, shift = _sent(step), self._data.column_stats.mean if wanted.centred else 0.0
         parts: list[Any] = [None] * self._count

@@ -32,7 +32,7 @@ from projfree.data.dask.rounds import ClusterRounds, Combine, LocalRounds
 from projfree.data.gram import LEAST_WEIGHT, Gram, Moments
 from projfree.data.local import WEIGHT_SHARE, LocalData
 from projfree.data.rows import FormImages, Step
-from projfree.data.standardized import SCALING_UNITS, checked_scaling, unscaled
+from projfree.data.standardized import SCALING_UNITS, checked_scaling
 from projfree.data.workspace import LocalWorkspace, Workspace
 
 #: Labels that a round may bring back: more are numbers, and would take as much memory as rows.
@@ -138,11 +138,6 @@ class DaskData(Data):
     def labels(self) -> list[Array]:
         return list(self._run(LocalData.labels, _join_labels))
 
-    def mean_target(self) -> Array:
-        mean: Array = self._run(lambda data: data.weight @ data.y)
-        rest: Array = self._run(lambda data: data.weight @ (data.y - mean))  # the rounding of the first sum
-        return np.asarray(mean + rest)
-
     def quantile(self, q: float) -> Array:
         """That of the quantiles of the partitions, each counted as often as it has rows."""
         found = self._run(lambda data: data.quantile(q)[None], lambda a, b: np.concatenate([a, b]))
@@ -171,14 +166,14 @@ class DaskData(Data):
             return self._viewed(scaling=None).gram().standardized(*self.view.scaling)
         total = min(max(float(self.total_weight or self.n), LEAST_WEIGHT), 1.0 / LEAST_WEIGHT)
         mean = self.mean_target()
-        gram = Gram.about(np.concatenate([self.column_stats.centre, mean.ravel()]), self.d, mean.shape)
-        shift = gram.shift
+        centre, outputs = np.concatenate([self.column_stats.centre, mean.ravel()]), mean.shape
 
-        def products(data: LocalData) -> Array:
+        def moments(data: LocalData) -> Gram:
             data.total_weight = total
-            return Gram.about(shift, data.shape(())[0], data.y.shape[1:]).include(data).matrix
+            return Gram(data.shape(())[0], outputs, centre).include(data)
 
-        gram.matrix, gram.n = self._run(products), self.n
+        gram: Gram = self._run(moments, Gram.merge)
+        gram.n = self.n
         return gram
 
     def standardized(self, shift: Any, scale: Any) -> DaskData:
@@ -187,9 +182,6 @@ class DaskData(Data):
             first, by = self.view.scaling
             shift, scale = first + by * shift, by * scale
         return self._viewed(scaling=(shift, scale))
-
-    def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
-        return super().raw(w, intercept) if self.view.scaling is None else unscaled(*self.view.scaling, w, intercept)
 
     def fingerprint(self) -> str:
         from dask.base import tokenize
@@ -243,7 +235,9 @@ class DaskWorkspace(Workspace):
         sample = int(rng.integers(2**63)), counts, n / m
         return DaskWorkspace(self._data, replace(self._view, sample=sample), self)
 
-    def moments(self, step: Step, x: Point, wanted: Moments) -> Array:
+    def moments(self, step: Step, x: Point, wanted: Moments) -> Any:
+        if wanted.factors:
+            return None
         if wanted.centred:
             wanted = replace(wanted, centre=self._data._stats.centre)
         moments: Array = self._run("moments", step, *_plain([x]), wanted)

@@ -1,0 +1,292 @@
+"""Tables of features, in memory or larger than that: A w = X w for vectors and for matrices of several outputs."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from projfree.algebra.hashing import short_hash
+from projfree.checks import Array, count, is_sparse, plain_array, real_array, shown
+from projfree.data.local import LocalData, checked_targets, checked_weights
+from projfree.data.rows import (
+    CHUNK_BYTES,
+    MEMORY,
+    THREADED_BYTES,
+    TILE_BYTES,
+    Blocks,
+    Partials,
+    Pass,
+    compiled,
+    tile_rows,
+)
+from projfree.runtime import default_threads, over_blocks, single_blas
+
+if TYPE_CHECKING:
+    from projfree.data.sources import Source
+
+#: Chunks begin where a block does or at a multiple of so many rows, which is one of the tiles of compiled passes.
+GRAIN_ROWS = 512
+
+
+class Table(LocalData):
+    """What rows of features share, wherever they are stored: passes and measures, from blocks in a fixed order.
+
+    Attributes
+    ----------
+    d : int
+        Number of columns.
+    dtype : dtype
+        float64, or float32: its blocks are converted one at a time, so that sums are float64 throughout.
+    cut : Blocks
+        How a pass cuts the rows.
+    tile : int
+        Rows that NumPy works on at a time.
+    row_bytes : float
+        Bytes of a row in float64.
+    memory : float
+        Bytes that may be used for rows that are read.
+    """
+
+    d: int
+    dtype: np.dtype[Any]
+    cut: Blocks
+    tile: int
+    row_bytes: float
+    memory: float = math.inf
+
+    @abstractmethod
+    def _chunks(self, step: int) -> Generator[tuple[int, Any]]:
+        """First row and rows of each chunk, which begin at multiples of ``step`` rows."""
+
+    @abstractmethod
+    def _name_entry(self, row: int, column: int, value: float) -> str:
+        """Say what an entry is, for an error message."""
+
+    def _set_rows(self, n: int, y: Array, weight: Array | None) -> None:
+        self.n, self.y, self.weight = n, y, weight
+        self.cut, self.tile = Blocks.of(n), tile_rows(self.d)
+        self.nbytes, self.row_bytes = n * self.d * self.dtype.itemsize, 8.0 * self.d
+
+    def run(self, work: Pass) -> tuple[Array, Any]:
+        # Whether threads are used depends on the size of the table, and not on how it is read: else results would.
+        size, threads = self.cut.rows, self.threads if self.nbytes >= THREADED_BYTES else 1
+        found, partials = compiled(work, self.d, self.cut, self.nbytes), Partials(self.cut.count, self.d, work.outputs)
+        with closing(self._chunks(min(max(self.tile, GRAIN_ROWS), size))) as chunks:
+            for start, X in chunks:
+                kernel = None if found is None else found.over(X, start)
+                found = None if kernel is None else found
+
+                def blocks(first: int, last: int, start: int = start, X: Any = X) -> None:
+                    for k in range(first, last):
+                        self._block(work, partials, k, start, X)
+
+                # The order in which BLAS adds depends on its threads, also for small tables.
+                with single_blas(kernel is None):
+                    over_ranges(kernel or blocks, start // size, -(-(start + X.shape[0]) // size), threads)
+        return partials.total() if found is None else found.total()
+
+    def _block(self, work: Pass, partials: Partials, k: int, start: int, X: Any) -> None:
+        """Do the work of a pass on the rows of block ``k`` that are in a chunk."""
+        stop = min((k + 1) * self.cut.rows, start + X.shape[0])
+        for first in range(max(k * self.cut.rows, start), stop, self.tile):
+            rows = slice(first, min(first + self.tile, stop))
+            part = float_rows(X, rows.start - start, rows.stop - start)
+            residual, sums = work(rows, *[part @ w for w in work.vectors])
+            partials.add(k, sums, None if residual is None else transposed(part) @ residual)
+
+    def tables(self, nbytes: int = TILE_BYTES) -> Iterator[tuple[slice, Any]]:
+        step = max(64, int(min(nbytes, self.memory // 4) / max(self.row_bytes, 1.0)))
+        with closing(self._chunks(step)) as chunks:
+            for start, X in chunks:
+                for first in range(0, X.shape[0], step):
+                    last = min(first + step, X.shape[0])
+                    yield slice(start + first, start + last), float_rows(X, first, last)
+
+    def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
+        return (self.d, *outputs)
+
+    def not_finite(self, rows: slice, table: Any) -> ValueError | None:
+        bad = np.argwhere(~np.isfinite(table.data if is_sparse(table) else table))
+        if not len(bad):
+            return None
+        if is_sparse(table):
+            (at,) = bad[0]
+            i, j, value = int(np.searchsorted(table.indptr, at, side="right")) - 1, table.indices[at], table.data[at]
+        else:
+            (i, j), value = bad[0], table[tuple(bad[0])]
+        return ValueError(f"{self._name_entry(rows.start + int(i), int(j), value)}; drop or impute such entries first.")
+
+    @property
+    def rounding_units(self) -> float:  # type: ignore[override]  # read-only here
+        # The inner product over columns that forms an image does not count: a tangent is valid for any image. A column
+        # has at most one entry in a row, also of a sparse table, which is canonical.
+        return self.cut.units()
+
+    def fingerprint(self) -> str:
+        own = self.column_stats
+        sums = own.mean, own.squares, own.largest, own.checksum, own.stored
+        return short_hash(f"{(self.n, self.d)} {self.dtype} {self.nbytes} {self.y.shape}", self.y, self.weight, *sums)
+
+
+class MemoryTable(Table):
+    """A table in memory, which is never copied.
+
+    Construction reads X once: it checks that all entries are finite and finds the `column_stats`.
+    """
+
+    def __init__(self, X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
+        X = self._checked(X)
+        n = X.shape[0]
+        self.X, self.d, self.dtype = X, X.shape[1], X.dtype
+        self.threads = default_threads() if threads is None else count("threads", threads)
+        self._set_rows(n, checked_targets(y, n), checked_weights(sample_weight, n))
+        self.measure()
+
+    @abstractmethod
+    def _checked(self, X: Any) -> Any:
+        """The table as it is used, or an error."""
+
+    def _chunks(self, step: int) -> Generator[tuple[int, Any]]:
+        yield 0, self.X
+
+    def _name_entry(self, row: int, column: int, value: float) -> str:
+        return f"`X` must be finite, got {shown(value)} at index {(row, column)}"
+
+    def run(self, work: Pass) -> tuple[Array, Any]:
+        if self.n > min(self.tile, self.cut.rows) or self.nbytes >= THREADED_BYTES:
+            return super().run(work)
+        with single_blas():  # a single tile: there are no sums to add
+            X = float_rows(self.X, 0, self.n)
+            residual, sums = work(slice(0, self.n), *[X @ w for w in work.vectors])
+            return np.asarray(sums), None if residual is None else transposed(X) @ residual
+
+    def take(self, rows: Array, weight: Array | None) -> Self:
+        part = self.alike()
+        part.X = self.X[rows]
+        part._set_rows(len(rows), self.y[rows], weight)
+        return part
+
+
+class DenseData(MemoryTable):
+    """A two-dimensional float array with targets."""
+
+    def _checked(self, X: Any) -> Array:
+        table = real_array("X", X)
+        if table.ndim != 2 or 0 in table.shape:
+            raise ValueError(f"`X` must be a table with at least one row and one column, got shape {table.shape}.")
+        return table
+
+    def columns(self, features: Array | slice, *, centred: bool) -> Array:
+        columns = np.array(self.X[:, features].T, dtype=np.float64, order="C")
+        if centred:
+            columns -= columns.mean(axis=1, keepdims=True)
+        return np.asarray(columns.T)
+
+
+class ChunkedData(Table):
+    """The rows of a source with targets; results are those of the same rows in memory, to the last bit.
+
+    Construction reads the source once: it checks that all entries are finite and measures the rows. Predictions,
+    targets and weights stay in memory. A pass that fails for any reason returns nothing and leaves the data as they
+    were; a file that has changed since construction makes every further pass fail.
+
+    Parameters
+    ----------
+    source : Source
+        Where rows are read from.
+    y, sample_weight : array
+        As for `as_data`.
+    memory : int
+        Bytes that a pass may use besides vectors with one entry a row. A chunk takes at most a quarter: one is used,
+        one is read, and the rest is for decoding.
+    threads : int, optional
+        Threads that work on a chunk, besides the one that reads.
+    """
+
+    def __init__(
+        self, source: Source, y: Any, sample_weight: Any = None, memory: int = MEMORY, threads: int | None = None
+    ) -> None:
+        self.source, self.d, self.dtype, self.memory = source, source.d, source.dtype, count("memory", memory)
+        self.threads = default_threads() if threads is None else count("threads", threads)
+        self.feature_names = None if source.columns is None else tuple(source.columns)
+        self.sample_run = source.run
+        y = plain_array("y", y)
+        if y.ndim and len(y) != source.n:
+            raise ValueError(f"`y` must have one entry for each row of {source.name}, {source.n}, got {len(y)}.")
+        self._set_rows(source.n, checked_targets(y, source.n), checked_weights(sample_weight, source.n))
+        self.measure()
+
+    def _chunks(self, step: int) -> Generator[tuple[int, Array]]:
+        """First row and rows of each chunk; the next one is read in a thread meanwhile."""
+        row = self.d * self.dtype.itemsize
+        fit, needed = int(min(CHUNK_BYTES, self.memory // 4)) // row, 4 * min(step, self.n) * row
+        if fit < step and needed > self.memory:
+            raise ValueError(
+                f"`memory` must be at least {needed} bytes for rows of {self.d} columns, got {self.memory}."
+            )
+        size = max(step, fit // step * step)
+        bounds = [(start, min(start + size, self.n)) for start in range(0, self.n, size)]
+        order = "F" if self.source.fortran else "C"
+        self.source.check()
+        tables = self.source.tables(bounds)
+        with ThreadPoolExecutor(1, "projfree-reader") as reader:
+            following = reader.submit(next, tables)
+            for start, stop in bounds:
+                X = following.result()
+                if stop < self.n:
+                    following = reader.submit(next, tables)
+                yield start, np.asarray(X, order=order)  # type: ignore[call-overload]
+        self.source.check()
+
+    def _name_entry(self, row: int, column: int, value: float) -> str:
+        return f"{self.source.place(row, column)} is {value}"
+
+    def take(self, rows: Array, weight: Array | None) -> ChunkedData:
+        """The given increasing rows, read when they are used."""
+        from projfree.data.sources import SourceSubset
+
+        part = self.alike()
+        part.source = SourceSubset(self.source, rows)
+        part._set_rows(len(rows), self.y[rows], weight)
+        return part
+
+
+def over_ranges(work: Any, first: int, last: int, threads: int) -> None:
+    """Call ``work(start, stop)`` on ranges of blocks in threads, a few for each: a call costs some microseconds."""
+    size = max(1, -(-(last - first) // (8 * threads)))
+    starts = range(first, last, size)
+    over_blocks(lambda i: work(starts[i], min(starts[i] + size, last)), len(starts), threads)
+
+
+def float_rows(X: Any, first: int, last: int) -> Any:
+    """Neighbouring rows of a dense or compressed sparse table in float64, which are views where the table has such."""
+    if last - first == X.shape[0]:
+        return X.astype(np.float64, copy=False)
+    if not is_sparse(X):
+        return X[first:last].astype(np.float64, copy=False)
+    start, stop = X.indptr[first], X.indptr[last]
+    values, pointers = X.data[start:stop].astype(np.float64, copy=False), X.indptr[first : last + 1] - start
+    return assemble(type(X), values, X.indices[start:stop], pointers, (last - first, X.shape[1]))
+
+
+def transposed(part: Any) -> Any:
+    """The transpose of some rows, without a copy."""
+    if not is_sparse(part):
+        return part.T
+    from scipy.sparse import csc_array
+
+    return assemble(csc_array, part.data, part.indices, part.indptr, part.shape[::-1])
+
+
+def assemble(kind: Any, values: Array, indices: Array, pointers: Array, shape: tuple[int, int]) -> Any:
+    """A canonical CSR or CSC array of exactly these arrays; SciPy's constructor copies short views."""
+    table = kind(shape, dtype=values.dtype)
+    table.data, table.indices, table.indptr = values, indices, pointers
+    table.has_canonical_format = True
+    return table
