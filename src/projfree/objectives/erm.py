@@ -58,6 +58,9 @@ class Objective(SmoothFunction):
     2.0
     """
 
+    #: Whether values are those of the exact loss, of which this one is a smoothed form.
+    _exact = False
+
     def __init__(self, loss: Loss, data: Data, fit_intercept: bool = False, form: str = "auto") -> None:
         instance("loss", loss, Loss, "Objective(Squared(), as_data(X, y))")
         instance("data", data, Data, "Objective(Squared(), as_data(X, y))")
@@ -144,24 +147,45 @@ class Objective(SmoothFunction):
         alone = tangent and not (x.of or also or near or workspace.holds(x))
         b = tuple(map(strategy.guess, points)) if near else strategy.locate(workspace, points)
         if tangent:
-            found = strategy.tangent(workspace, points, b, keep=keep, near=near)
+            found = strategy.tangent(workspace, points, b, keep=keep or self._exact, near=near)
         else:
             found = strategy.value_with(workspace, x, b[0])
         # A search for the intercept ends early at a deadline, which the check at exit has not.
         found = replace(found, fresh=True) if alone and not expired() else found
-        return self._memory.keep(self._stated(found))
+        if self._exact or self.structure.smoothing_error:
+            found = self._stated(found)
+        return self._memory.keep(found)
 
     def _stated(self, found: Evaluation) -> Evaluation:
-        """An evaluation with that of the reported function: for a smoothed loss, which exceeds it by so much."""
-        excess = self.structure.smoothing_error
-        if not excess:
-            return found
-        also = tuple(self._stated(each) for each in found.also)
-        return replace(found, also=also, inner=Evaluation(found.point, found.value + excess, found.tangent))
+        """An evaluation of a smoothed loss with that of the reported function, which exceeds it by so much at most.
+
+        Tangents of the smoothed loss lie below the reported one as well.
+        """
+        also = tuple([self._stated(each) for each in found.also])
+        if self._exact:  # at the intercept that is best for the smoothed loss
+            value = float(self.workspace.fold(ValueSum(self.loss, found.intercept, exact=True), (found.point,))[0])
+            return replace(found, value=value, also=also, fresh=False)
+        inner = Evaluation(found.point, found.value + self.structure.smoothing_error, found.tangent)
+        return replace(found, also=also, inner=inner)
 
     @property
     def reported(self) -> Objective:
-        return Unsmoothed(self) if self.structure.smoothing_error else self
+        """For a smoothed loss the mean of the exact one, whose values cost one more read of predictions.
+
+        Examples
+        --------
+        >>> from projfree import Objective, Quantile, as_data
+        >>> f = Objective(Quantile(0.5, delta=1.0), as_data(np.array([[1.0], [2.0]]), [1.0, 4.0]))
+        >>> x = f.point([1.0])
+        >>> f(x), f.reported(x)
+        (0.4375, 0.5)
+        """
+        if not self.structure.smoothing_error:
+            return self
+        f, rounding = self.open(), self.structure.rounding
+        corner = None if rounding is None else replace(rounding, corner=True)
+        f._structure, f._exact = replace(self.structure, smoothing_error=0.0, rounding=corner), True
+        return f
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
         return Minorant(-np.inf, self.intercept_strategy.estimate(self.workspace.sample(m, rng), x))
@@ -201,41 +225,3 @@ class Objective(SmoothFunction):
             self.shared["fingerprint"] = f"{self.loss!r} intercept={self.fit_intercept} {self.data.fingerprint()}"
         found: str = self.shared["fingerprint"]
         return found
-
-
-class Unsmoothed(Objective):
-    r"""The mean of a loss that is not smooth, with the tangents of the smoothed loss below it.
-
-    With :math:`f_\delta \le f \le f_\delta + c\,\delta`, a tangent of :math:`f_\delta` lies below f as well. Values are
-    those of f, at the intercept that is best for :math:`f_\delta`; they cost one more read than those of
-    :math:`f_\delta`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from projfree import Objective, Quantile, as_data
-    >>> f = Objective(Quantile(0.5, delta=1.0), as_data(np.array([[1.0], [2.0]]), [1.0, 4.0]))
-    >>> x = f.point([1.0])
-    >>> f(x), f.reported(x)
-    (0.4375, 0.5)
-    """
-
-    def __init__(self, f: Objective) -> None:
-        self.__dict__.update(f.open().__dict__)
-        rounding = self.structure.rounding
-        corner = None if rounding is None else replace(rounding, corner=True)
-        self._structure = replace(self.structure, smoothing_error=0.0, rounding=corner)
-
-    def evaluate(self, x: Point, also: tuple[Point, ...] = (), **how: bool) -> Evaluation:
-        found = super().evaluate(x, also, **{**how, "keep": True})
-        return replace(self._exact(found), also=tuple(self._exact(each) for each in found.also))
-
-    def _exact(self, found: Evaluation) -> Evaluation:
-        if math.isnan(found.value):
-            return found
-        exact = self.workspace.fold(ValueSum(self.loss, found.intercept, exact=True), (found.point,))[0]
-        return Evaluation(found.point, float(exact), found.tangent)
-
-    @property
-    def reported(self) -> Objective:
-        return self
