@@ -18,7 +18,6 @@ from projfree.numerics.projections import project
 from projfree.numerics.spectra import (
     DENSE_ENTRIES,
     EVERY_SIDE,
-    STEPS,
     Spectrum,
     entry_error,
     frobenius_bound,
@@ -234,7 +233,7 @@ def structured_projection(w: Structured, p: float, radius: float) -> Any:
         found = Spectrum(u, s, v, True)
     else:
         most = LowRank(w.shape, ()).capacity // 2  # an iterate and the last one are in memory
-        found = spectrum(w, lambda s: project(s, p, radius), _near(w), steps=STEPS, most=most)
+        found = spectrum(w, lambda s: project(s, p, radius), _near(w), most)
     if found.whole and lp_norm(found.values, p) <= radius:
         return w if isinstance(w, LowRank) else _factors(found, _counted(found, w))
     return _factors(found, project(_counted(found, w), p, radius))
