@@ -162,7 +162,7 @@ def _components(g: Operator) -> int:
 def gram_error(g: Operator) -> float:
     """A bound on the norm of the rounding error of the Gram matrix and on that of its computed eigenvalues."""
     # Sums of up to max(m, n) products, then the backward error of a symmetric eigensolver; parts may cancel.
-    return EPS * (max(g.shape) + 8 * min(g.shape) + 4 * _components(g)) * float(max(g.size(), g.scale)) ** 2
+    return float(EPS * (max(g.shape) + 8 * min(g.shape) + 4 * _components(g)) * max(g.size(), g.scale) ** 2)
 
 
 def entry_error(g: Operator, q: float) -> float:

@@ -179,12 +179,7 @@ class RowHessian(Hessian):
         return self._workspace.sweep(CurvatureTimes(self._loss, self._b, shift), points, keep=not self._constant)
 
     def diagonal(self) -> Array:
-        curvature = np.full(self._outputs, self._loss.smoothness)
-        if self._loss.coupled:
-            curvature = np.diag(self._of_intercept[0])
-        elif not self._constant:
-            sums = self._workspace.fold(Curvatures(self._loss, self._b), (self._x,))
-            curvature = sums.reshape(self._outputs)
+        curvature = self._workspace.fold(Curvatures(self._loss, self._b), (self._x,)).reshape(self._outputs)
         return np.asarray(np.multiply.outer(self._f.data.column_stats.root_mean_square**2, curvature))
 
     def products(self, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:

@@ -40,13 +40,6 @@ TOLERANCE = 0.1
 MOST_PRODUCTS = 200
 
 
-@dataclass(frozen=True, kw_only=True)
-class HessianFreeState(State):
-    """A state with the scale of the Hessian, an estimate of its diagonal."""
-
-    diagonal: Array | None = None
-
-
 @dataclass(frozen=True, repr=False)
 class HessianFreeNewton(Solver):
     r"""Truncated Newton steps on the sphere of an l_p ball, or inside it, from products with the Hessian.
@@ -87,27 +80,18 @@ class HessianFreeNewton(Solver):
             )
         _smooth_ball(ball, f.shape)
 
-    def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> HessianFreeState:
-        return HessianFreeState(t=0, x=start, seed=seed)
+    def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> State:
+        return State(t=0, x=start, seed=seed)
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
-        assert isinstance(state, HessianFreeState)
-        x, lp, here = state.x, _smooth_ball(ball, f.shape), state.evaluation
-        if here is not None and here.point.w is x.w:  # a new evaluation would be a read
-            g, norm = here.slope.gradient, lp.norm(x.w)
-            if norm > 0.0 and -inner(g, x.w) >= 0.5 * lp.resized(norm).support(-g):
-                # About the solution of a smaller ball: that of a larger one is further out in about the same direction.
-                x = f.point(x.w * (lp.radius / norm), x.intercept)
-        return replace(state, t=0, x=x, bound=None, done=False)
+        return replace(state, t=0, bound=None, done=False)  # the tangent does not depend on the set
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
-        assert isinstance(state, HessianFreeState)
         here = evaluation_at_iterate(f, state)
         x, g = here.point, here.slope.gradient
-        lp, H, diagonal = _smooth_ball(ball, f.shape), f.hessian(x), state.diagonal
+        lp, H = _smooth_ball(ball, f.shape), f.hessian(x)
         assert H is not None
-        if diagonal is None and lp.p != 2.0:
-            diagonal = H.diagonal()
+        diagonal = H.diagonal() if lp.p != 2.0 else None
         gap = frank_wolfe_gap(ball, g, x.w)
         v = f.point(_newton_point(H, g, x.w, lp, diagonal), x.intercept)
         new, gamma = step_towards(f, here, v, max(0.0, inner(g, x.w - v.w)))
@@ -122,7 +106,6 @@ class HessianFreeNewton(Solver):
             state,
             t=state.t + 1,
             x=new.point,
-            diagonal=diagonal,
             gamma=gamma,
             evaluation=new,
             bound=bound,
