@@ -77,16 +77,13 @@ class ImplicitObjective(SmoothFunction):
         self.neighbours = Neighbours(entries.data.pattern, self.scale, features, self.features_weight / total)
         (m, n), (below, beside) = entries.shape, self.neighbours.extra
         self.shape = FactoredShape((m + below, n + beside))
+        lowest = entries.structure.least  # squares are not negative
+        self.structure = FunctionStructure(type(self).__name__, predictions=False, least=lowest)
 
     @property
     def known(self) -> float:
         """The squares at zero."""
         return self.neighbours.known
-
-    @property
-    def structure(self) -> FunctionStructure:
-        least = self.entries.structure.least  # squares are not negative
-        return FunctionStructure(type(self).__name__, predictions=False, least=least)
 
     @property
     def passes(self) -> float:
@@ -98,14 +95,7 @@ class ImplicitObjective(SmoothFunction):
         return f
 
     def evaluate(
-        self,
-        x: Point,
-        also: tuple[Point, ...] = (),
-        *,
-        tangent: bool = True,
-        read: bool = True,
-        keep: bool = False,
-        near: bool = False,
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, read: bool = True, **_: bool
     ) -> Evaluation:
         check_point(self, x)
         if not read:

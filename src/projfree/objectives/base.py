@@ -102,17 +102,15 @@ class SmoothFunction(ABC):
     ----------
     shape : tuple of int
         Shape of the parameter.
+    structure : FunctionStructure
+        What is known of the function without evaluating it.
     convex : bool
         Whether the function is convex; only then do tangents bound it from below.
     """
 
     shape: tuple[int, ...]
+    structure: FunctionStructure
     convex: bool = True
-
-    @property
-    def structure(self) -> FunctionStructure:
-        """What is known of the function without evaluating it."""
-        return FunctionStructure(type(self).__name__, outputs=math.prod(self.shape[1:]))
 
     @property
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 from uuid import uuid4
 
@@ -73,13 +73,10 @@ class BlackBox(SmoothFunction):
         self._rtol = None if rtol is None else at_least("BlackBox(rtol=...)", rtol, 0.0)
         # The unit of the dtypes returned, whether all was exact in single precision, and whether not in half precision.
         self._coarsest, self._single, self._long = 0.0, True, False
-        self._calls, self._memory, self._contradicted = 0, Memory(), False
+        self.structure = FunctionStructure(type(self).__name__, predictions=False, contradicted=False)
+        self._calls, self._memory = 0, Memory()
         self._largest = 0.0
         self._token = f"without a name, {uuid4().hex[:8]}"
-
-    @property
-    def structure(self) -> FunctionStructure:
-        return FunctionStructure(type(self).__name__, predictions=False, contradicted=self._contradicted)
 
     @property
     def passes(self) -> float:
@@ -88,7 +85,7 @@ class BlackBox(SmoothFunction):
 
     def open(self) -> Self:
         f = copy(self)
-        f._calls, f._memory, f._contradicted = 0, Memory(), False
+        f.structure, f._calls, f._memory = replace(self.structure, contradicted=False), 0, Memory()
         return f
 
     def evaluate(
@@ -102,7 +99,8 @@ class BlackBox(SmoothFunction):
             value, gradient = self._call(x)
             known = Evaluation(x.alone(None), value, self._tangent(x.w, value, gradient))
             self._largest = max(self._largest, abs(value))
-            self._contradicted = self._contradicted or any(self._contradict(known, other) for other in self._memory)
+            if any(self._contradict(known, other) for other in self._memory):
+                self.structure = replace(self.structure, contradicted=True)
             self._memory.keep(known)
         return known
 

@@ -92,7 +92,7 @@ class Objective(SmoothFunction):
         # A Hessian needs a table of features, for entries of a matrix have too many parameters; of losses that couple
         # outputs, softmax is the one whose curvature is known to be a sum of squares over pairs.
         hessian = len(data.shape(())) == 1 and (not loss.coupled or type(loss) is Softmax)
-        self._structure = FunctionStructure(
+        self.structure = FunctionStructure(
             name=f"{loss!r}{strategy.described}",
             data=type(self.data).__name__ if strategy.measured else "",
             n=data.n,
@@ -113,10 +113,6 @@ class Objective(SmoothFunction):
         self.workspace, self._memory = self.data.open(), Memory()
         #: What one pass found for good, such as the Gram matrix, shared by all that were opened from this one.
         self.shared: dict[str, Any] = {}
-
-    @property
-    def structure(self) -> FunctionStructure:
-        return self._structure
 
     def open(self) -> Self:
         f = copy(self)
@@ -184,7 +180,7 @@ class Objective(SmoothFunction):
             return self
         f, rounding = self.open(), self.structure.rounding
         corner = None if rounding is None else replace(rounding, corner=True)
-        f._structure, f._exact = replace(self.structure, smoothing_error=0.0, rounding=corner), True
+        f.structure, f._exact = replace(self.structure, smoothing_error=0.0, rounding=corner), True
         return f
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:

@@ -50,6 +50,11 @@ class Perturbed(SmoothFunction):
             raise ValueError(f"`xi` must have the shape {f.shape} of the parameter, got {self.xi.shape}.")
         self.shape, self.convex = f.shape, f.convex
 
+    @property  # that of f, which may find out that it is not convex
+    def structure(self) -> FunctionStructure:  # type: ignore[override]
+        own = self.f.structure
+        return replace(own, name=f"Perturbed {own.name}", loss=None, least=-math.inf, rounding=None)
+
     @property
     def passes(self) -> float:
         return self.f.passes
@@ -88,11 +93,6 @@ class Perturbed(SmoothFunction):
     def quadratic_form(self) -> QuadraticForm | None:
         form = self.f.quadratic_form()
         return None if form is None else form.tilted(self.theta * self.xi)
-
-    @property
-    def structure(self) -> FunctionStructure:
-        own = self.f.structure
-        return replace(own, name=f"Perturbed {own.name}", loss=None, least=-math.inf, rounding=None)
 
     def fingerprint(self) -> str:
         return f"perturbed {self.theta!r} {short_hash('', self.xi)} {self.f.fingerprint()}"

@@ -61,7 +61,8 @@ class QuadraticForm(SmoothFunction):
         if np.abs(H - H.T).max(initial=0.0) > 1e-12 * largest:
             raise ValueError("`H` must be symmetric; pass `(H + H.T) / 2`.")
         self.H, self.c, self.errors = (H + H.T) / 2.0, float(c), errors
-        self.shape = self.b.shape
+        self.shape, outputs = self.b.shape, math.prod(self.b.shape[1:])
+        self.structure = FunctionStructure(type(self).__name__, outputs=outputs, quadratic=True, hessian=True)
         self._norm = size(self.H)
         self._workspace = Products(self.H)
 
@@ -83,10 +84,6 @@ class QuadraticForm(SmoothFunction):
     def convex(self) -> bool:  # type: ignore[override]  # read-only here: it follows from H
         return bool(self.eigenvalues[0] >= -self._floor)
 
-    @property
-    def structure(self) -> FunctionStructure:
-        return FunctionStructure(type(self).__name__, outputs=math.prod(self.shape[1:]), quadratic=True, hessian=True)
-
     def open(self) -> Self:
         f = copy(self)
         f._workspace = Products(self.H)
@@ -102,14 +99,7 @@ class QuadraticForm(SmoothFunction):
         return self._workspace.of(x)
 
     def evaluate(
-        self,
-        x: Point,
-        also: tuple[Point, ...] = (),
-        *,
-        tangent: bool = True,
-        read: bool = True,
-        keep: bool = False,
-        near: bool = False,
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, read: bool = True, **_: bool
     ) -> Evaluation:
         check_point(self, x)
         if not read and (tangent or self._workspace.known(x) is None):

@@ -107,27 +107,9 @@ class Rounding:
         """Whether ``b`` may be the best intercept of a point whose predictions are up to ``largest``."""
         if self.constant is None:
             return False
-        apart, factor = self.spread
-        slack = UNIT * self.units * (np.abs(self.constant) + largest)
-        return bool(np.all(np.abs(b - self.constant) <= (apart + factor * largest) * (1.0 + UNIT * self.units) + slack))
-
-    @property
-    def _steep(self) -> bool:
-        return not math.isfinite(self.loss.smoothness)
-
-    @property
-    def _norms(self) -> tuple[float, float]:
-        """The root mean square of the norms of rows, and the largest."""
-        return math.sqrt(self.data.column_stats.mean_square), self.data.column_stats.row_norm
-
-    @property
-    def _columns(self) -> tuple[Array, Array] | None:
-        """Root mean square and largest size of the entries of each column; None where predictions are entries.
-
-        They bound predictions entry by entry, which is far better than norms where columns differ in scale.
-        """
-        own = self.data.column_stats
-        return (own.root_mean_square, own.largest) if own.terms else None
+        (apart, factor), unit = self.spread, UNIT * self.units
+        slack = unit * (np.abs(self.constant) + largest)
+        return bool(np.all(np.abs(b - self.constant) <= (apart + factor * largest) * (1.0 + unit) + slack))
 
     def predictions(self, w: Array, b: Array | None) -> float:
         """The error of the predictions of ``w`` with the intercept ``b``."""
@@ -138,39 +120,36 @@ class Rounding:
         return UNIT * (own + FEW * (0.0 if b is None else size(b)))
 
     def extent(self, w: Array) -> float:
-        """The size of the predictions of ``w``, at most."""
-        columns = self._columns
-        if columns is None:
-            return self._norms[self._steep] * size(w)
-        return float(np.sum(_for_entries(columns[self._steep], w.shape) * np.abs(w)))
+        """The size of the predictions of ``w``, at most: their root mean square, or the largest for a steep loss.
+
+        Columns bound predictions entry by entry, which is far better than norms where they differ in scale.
+        """
+        data, steep = self.data.column_stats, not math.isfinite(self.loss.smoothness)
+        if not data.terms:
+            return (data.row_norm if steep else math.sqrt(data.mean_square)) * size(w)
+        columns = data.largest if steep else data.root_mean_square
+        return float(np.sum(_for_entries(columns, w.shape) * np.abs(w)))
 
     def extents(self, ball: ConstraintSet, shape: tuple[int, ...]) -> tuple[float, float]:
         """The root mean square and the largest size of a prediction over all vectors of the set, at most."""
-        mean, most = (norm * ball.reach(shape) for norm in self._norms)
-        columns = self._columns
-        if columns is not None and ball.structure(shape).absolute:
+        data, reach = self.data.column_stats, ball.reach(shape)
+        mean, most = math.sqrt(data.mean_square) * reach, data.row_norm * reach
+        if data.terms and ball.structure(shape).absolute:
             # The norm does not depend on signs, so that this is the largest sum of sizes.
-            mean = min(mean, ball.support(_for_entries(columns[0], shape)))
-            most = min(most, ball.support(_for_entries(columns[1], shape)))
-        return (most, most) if self._steep else (mean, most)
+            mean = min(mean, ball.support(_for_entries(data.root_mean_square, shape)))
+            most = min(most, ball.support(_for_entries(data.largest, shape)))
+        return (mean, most) if math.isfinite(self.loss.smoothness) else (most, most)
 
     def apart(self, ball: ConstraintSet, w: Array) -> float:
         """How far the predictions of ``w`` are from those of any vector of the set, about their means, at most."""
-        if not self.centred or not self.data.column_stats.terms:
+        data = self.data.column_stats
+        if not self.centred or not data.terms:
             return math.inf
-        sizes = _for_entries(self.data.column_stats.deviation(self.data.rounding_units, 0.0), w.shape)
+        sizes = _for_entries(data.deviation(self.data.rounding_units, 0.0), w.shape)
         most = ball.reach(w.shape) * size(sizes)
         if ball.structure(w.shape).absolute:
             most = min(most, ball.support(sizes))
         return most + float(np.sum(sizes * np.abs(w)))
-
-    def _derivatives(self, value: float, e: float) -> tuple[float, float]:
-        """Bounds on the first and second derivative of the loss within ``e`` of the predictions, in the mean."""
-        L = self.loss.smoothness
-        if self._steep:
-            both = 3.0 * (abs(value) + self.floor) * math.exp(min(e, 700.0))  # which does not overflow
-            return both, both
-        return math.sqrt(2.0 * L) * math.sqrt(abs(value)), L
 
     def value(self, value: float, w: Array, b: Array | None) -> float:
         """The error of the value at a point, at most."""
@@ -178,28 +157,29 @@ class Rounding:
         steepness = self.loss.lipschitz if isinstance(self.loss, SmoothedLoss) else math.inf
         first, second = self._derivatives(value, e)
         moved = math.inf if self.corner else first * e + 0.5 * second * e * e
-        return self._sums(value) + min(moved, steepness * e if e else 0.0)
+        return UNIT * self.units * (abs(value) + self.floor) + min(moved, steepness * e if e else 0.0)
 
     def bound(self, value: float, w: Array, b: Array | None, far: float, apart: float = math.inf) -> float:
         """By how much the bound proved by the tangent at a point moves, at most, up to the rounding of the support.
 
-        Parameters
-        ----------
-        value, w, b
-            Of the point.
-        far : float
-            The largest size of predictions anywhere in the set, intercepts included.
-        apart : float
-            How far predictions are from those of the point, where that is known to be less.
+        ``value``, ``w`` and ``b`` are those of the point, ``far`` is the largest size of predictions anywhere in the
+        set, intercepts included, and ``apart`` how far they are from those of the point, where that is known.
         """
         # Steep derivatives are those of predictions that are moved by rounding, besides their errors.
-        e = self.predictions(w, b) + (UNIT * self.units if self._steep else 0.0)
+        unit = UNIT * self.units
+        e = self.predictions(w, b) + (0.0 if math.isfinite(self.loss.smoothness) else unit)
         (first, second), far = self._derivatives(value, e), far + self.extent(w)
-        sums = self._sums(value) + UNIT * self.units * first * far
+        sums = unit * (abs(value) + self.floor + first * far)
         return sums + first * e + second * e * (min(far, apart) + 0.5 * e)
 
-    def _sums(self, value: float) -> float:
-        return UNIT * self.units * (abs(value) + self.floor)
+    def _derivatives(self, value: float, e: float) -> tuple[float, float]:
+        """Bounds on the first and second derivative of the loss within ``e`` of the predictions, in the mean."""
+        L = self.loss.smoothness
+        if math.isfinite(L):
+            return math.sqrt(2.0 * L) * math.sqrt(abs(value)), L
+        with np.errstate(over="ignore"):
+            both = 3 * (abs(value) + self.floor) * float(np.exp(e))
+        return both, both
 
 
 def reported_value(f: SmoothFunction, found: Evaluation) -> float:
