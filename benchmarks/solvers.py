@@ -16,7 +16,6 @@ from projfree import (
     OpenLoop,
     PrimalAveraging,
     ProjectedGradient,
-    Secant,
     ShortStep,
 )
 
@@ -25,7 +24,6 @@ SOLVERS = {
     "FW short step": FrankWolfe(ShortStep()),
     "FW exact": FrankWolfe(ExactLineSearch()),
     "FW backtracking": FrankWolfe(Backtracking()),
-    "FW secant": FrankWolfe(Secant()),
     "PA": PrimalAveraging(),
     "PA ell=4": PrimalAveraging(OpenLoop(4)),
     "PA last gradient": PrimalAveraging(average=LastGradient()),

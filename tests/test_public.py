@@ -44,7 +44,7 @@ GROUPS = {
     "projecting": ("AcceleratedProjectedGradient", "ProjectedGradient"),
     "second order": ("ConstrainedNewton", "Direct", "HessianFreeNewton", "WorkingSet"),
     "schedules": ("LastGradient", "LogAdaptive", "OpenLoop"),
-    "line searches": ("Backtracking", "ExactLineSearch", "Secant", "ShortStep"),
+    "line searches": ("Backtracking", "ExactLineSearch", "ShortStep"),
     "gradient steps": ("BacktrackingGradient", "InverseSmoothness", "InverseSqrt"),
     "sampling": ("FullBatch", "Growing", "Minibatch"),
     "the run": ("Checkpoint", "Path", "Plan", "ProgressBar", "Run", "iterate", "minimize", "path", "plan"),
@@ -131,13 +131,12 @@ SETTINGS = [
     projfree.OpenLoop(4),
     projfree.ShortStep(L=2.0),
     projfree.Backtracking(),
-    projfree.Secant(most=5),
     projfree.InverseSqrt(),
     projfree.Minibatch(3),
     projfree.Growing(),
     projfree.FullBatch(),
     projfree.PrimalAveraging(projfree.OpenLoop(4), sampling=projfree.Growing()),
-    projfree.FrankWolfe(projfree.Secant()),
+    projfree.FrankWolfe(projfree.Backtracking()),
     projfree.AcceleratedProjectedGradient(),
 ]
 

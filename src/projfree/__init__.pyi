@@ -89,7 +89,6 @@ from projfree.steps import InverseSqrt as InverseSqrt
 from projfree.steps import LastGradient as LastGradient
 from projfree.steps import LogAdaptive as LogAdaptive
 from projfree.steps import OpenLoop as OpenLoop
-from projfree.steps import Secant as Secant
 from projfree.steps import ShortStep as ShortStep
 
 __version__: str

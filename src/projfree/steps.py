@@ -15,9 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.algebra import UNIT, Point, inner, size, square
-from projfree.checks import Array, count, positive, shown
+from projfree.checks import Array, positive
 from projfree.deadline import expired
-from projfree.numerics.root_finding import find_root
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull
@@ -26,6 +25,8 @@ from projfree.objectives.hull import Hull
 ROUNDING = 4.0 * UNIT
 #: Trials of a search at most: a curvature grows, or a step falls, by 2^60, more than the digits of a float.
 TRIALS = 60
+#: Factors by which an estimate of the curvature grows within, and shrinks between, iterations (Pedregosa et al. 2020).
+RAISE, RELAX = 2.0, 0.9
 #: The least curvature: a step with it is still a finite number.
 TINY = float(np.finfo(float).tiny)
 Project = Callable[[Array], Array]
@@ -156,8 +157,7 @@ class ShortStep(StepRule):
     L: float | None = None
 
     def __post_init__(self) -> None:
-        if self.L is not None:
-            positive("ShortStep(L=...)", self.L)
+        positive("ShortStep(L=...)", 1.0 if self.L is None else self.L)
 
     def __call__(self, t: int, hull: Hull, memory: float) -> tuple[float, float]:
         gap = hull.gap
@@ -168,29 +168,10 @@ class ShortStep(StepRule):
 
 
 @dataclass(frozen=True)
-class _CurvatureEstimate:
-    """Settings of rules that estimate a curvature by trial."""
-
-    raise_by: float = 2.0
-    relax_by: float = 0.9
-
-    def __post_init__(self) -> None:
-        name = type(self).__name__
-        if not positive(f"{name}(raise_by=...)", self.raise_by) > 1.0:
-            raise ValueError(f"`{name}(raise_by=...)` must be more than 1, got {shown(self.raise_by)}; 2 is usual.")
-        positive(f"{name}(relax_by=...)", self.relax_by)
-
-
-@dataclass(frozen=True)
-class Backtracking(_CurvatureEstimate, StepRule):
+class Backtracking(StepRule):
     r"""A short step with an estimate M of the smoothness: raised until f lies below the quadratic of its model.
 
     .. math:: f(w + \gamma(v - w)) \le f(w) - \gamma\,\mathrm{gap} + \tfrac12\gamma^2 M\|v - w\|^2
-
-    Parameters
-    ----------
-    raise_by, relax_by : float
-        Factors by which M grows within, and shrinks between, iterations.
 
     References
     ----------
@@ -212,65 +193,15 @@ class Backtracking(_CurvatureEstimate, StepRule):
             return 0.0, memory
         value = hull.at(np.zeros(1)).value
         # In the beginning: the curvature that makes the first trial a tenth of the way.
-        M = memory * self.relax_by if memory > 0.0 else 10.0 * gap / length
+        M = memory * RELAX if memory > 0.0 else 10.0 * gap / length
         for _ in range(TRIALS):
             gamma = min(1.0, gap / (M * length))
             model = value - gamma * gap + 0.5 * gamma**2 * M * length
             new = hull.at(np.array([gamma])).value
             if new <= model + ROUNDING * abs(value) and new <= value:
                 return gamma, M
-            M *= self.raise_by
+            M *= RAISE
         return 0.0, M
-
-
-@dataclass(frozen=True)
-class Secant(StepRule):
-    """A few secant steps on the slope along the segment; needs gradients but no curvature and no constant.
-
-    Parameters
-    ----------
-    most : int
-        Secant steps in one iteration, at most; more looks only if none of them leads down.
-    tol : float
-        The slope counts as zero at this fraction of its first size.
-
-    Notes
-    -----
-    The lowest place looked at is returned, so that values never increase.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from projfree import QuadraticForm, Secant
-    >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
-    >>> Secant()(1, f.hull((f.point([0.0]), f.point([4.0]))), np.nan)[0]
-    0.25
-    """
-
-    most: int = 12
-    tol: float = 1e-8
-
-    def __post_init__(self) -> None:
-        count("Secant(most=...)", self.most)
-
-    def __call__(self, t: int, hull: Hull, memory: float) -> tuple[float, float]:
-        start = hull.at(np.zeros(1))
-        first, values = float(start.gradient[0]), {0.0: start.value}
-        if first >= 0.0:
-            return 0.0, memory
-
-        def look(s: float) -> tuple[float, float, float]:
-            here = hull.at(np.array([s]))
-            values[s] = here.value
-            return float(here.gradient[0]), 0.0, self.tol * abs(first) if len(values) <= self.most else math.inf
-
-        find_root(look, memory if 0.0 < memory <= 1.0 else 1.0, 0.0, 1.0)
-        for _ in range(TRIALS):  # all places may be too far: without convexity slopes may mislead
-            best = min(values, key=lambda s: (values[s], s))
-            if best > 0.0:
-                return best, best
-            look(0.5 * min(s for s in values if s > 0.0))
-        return 0.0, memory
 
 
 class GradientStep(ABC):
@@ -303,11 +234,10 @@ class InverseSmoothness(GradientStep):
     L: float | None = None
 
     def __post_init__(self) -> None:
-        if self.L is not None:
-            positive("InverseSmoothness(L=...)", self.L)
+        positive("InverseSmoothness(L=...)", 1.0 if self.L is None else self.L)
 
     def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> Move:
-        L = self.L if self.L is not None else memory if memory > 0.0 else _curvature(f, here)
+        L = self.L or (memory if memory > 0.0 else _curvature(f, here))
         return _projected(f, here, project, here.slope.gradient / L), 1.0 / L, L
 
 
@@ -333,8 +263,7 @@ class InverseSqrt(GradientStep):
     scale: float | None = None
 
     def __post_init__(self) -> None:
-        if self.scale is not None:
-            positive("InverseSqrt(scale=...)", self.scale)
+        positive("InverseSqrt(scale=...)", 1.0 if self.scale is None else self.scale)
 
     def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> Move:
         scale = self.scale or (memory if memory > 0.0 else 1.0 / _curvature(f, here))
@@ -343,13 +272,8 @@ class InverseSqrt(GradientStep):
 
 
 @dataclass(frozen=True)
-class BacktrackingGradient(_CurvatureEstimate, GradientStep):
+class BacktrackingGradient(GradientStep):
     r"""The step 1/M, with M raised until :math:`f(x^+) \le f(x) + \langle g, x^+ - x\rangle + \tfrac M2\|x^+ - x\|^2`.
-
-    Parameters
-    ----------
-    raise_by, relax_by : float
-        Factors by which M grows within, and shrinks between, iterations.
 
     Notes
     -----
@@ -367,13 +291,13 @@ class BacktrackingGradient(_CurvatureEstimate, GradientStep):
 
     def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> Move:
         g, x = here.slope.gradient, here.point
-        M = memory * self.relax_by if memory > 0.0 else max(size(g) / max(1.0, size(x.w)), TINY)
+        M = memory * RELAX if memory > 0.0 else max(size(g) / max(1.0, size(x.w)), TINY)
         new = x
         for _ in range(TRIALS):
             new = _projected(f, here, project, g / M)
             if _below_model(f, here, new, M) or expired():
                 break
-            M *= self.raise_by
+            M *= RAISE
         return new, 1.0 / M, M
 
 

@@ -28,20 +28,19 @@ from projfree import (
     PrimalAveraging,
     ProjectedGradient,
     QuadraticForm,
-    Secant,
     ShortStep,
     WorkingSet,
 )
 from projfree.objectives import SmoothFunction
 from projfree.solvers import Solver
 
-SEARCHES = (ExactLineSearch(), Secant(), Backtracking())
+SEARCHES = (ExactLineSearch(), Backtracking())
 FREE: tuple[Solver, ...] = (
     *(FrankWolfe(rule) for rule in (*SEARCHES, OpenLoop(2), OpenLoop(4), LogAdaptive(), ShortStep())),
     *(PrimalAveraging(schedule) for schedule in (OpenLoop(2), OpenLoop(6), LogAdaptive())),
     PrimalAveraging(average=LastGradient()),
     PrimalAveraging(search=ExactLineSearch()),
-    PrimalAveraging(average=OpenLoop(4), search=Secant()),
+    PrimalAveraging(average=OpenLoop(4), search=ExactLineSearch()),
     *(PairwiseFrankWolfe(corrections=every, lazy=every > 0) for every in (0, 1, 2)),
 )
 CORRECTIVE: tuple[Solver, ...] = (CorrectivePrimalAveraging(), CorrectivePrimalAveraging(OpenLoop(4)))

@@ -16,7 +16,6 @@ from projfree import (
     InverseSmoothness,
     ProjectedGradient,
     Result,
-    Secant,
     ShortStep,
     Status,
     minimize,
@@ -25,7 +24,7 @@ from projfree.solvers import Solver
 
 FAST, ALL = range(48), range(192)
 TOL = 1e-4
-SEARCHES = ExactLineSearch | Secant | Backtracking | ShortStep
+SEARCHES = ExactLineSearch | Backtracking | ShortStep
 
 
 def descends(solver: Solver) -> bool:

@@ -68,7 +68,7 @@ SETTINGS = [
     CorrectivePrimalAveraging(),
     FrankWolfe(ShortStep(L=np.float64(7.0))),
     FrankWolfe(OpenLoop(), Minibatch(8)),
-    ProjectedGradient(BacktrackingGradient(raise_by=3.0)),
+    ProjectedGradient(BacktrackingGradient()),
     ConstrainedNewton(),
     HessianFreeNewton(),
     Direct(),

@@ -37,15 +37,6 @@ def test_projection(cls, data):
 
 
 @every_set
-@quick
-@given(data=st.data())
-def test_projections_of_two_points(cls, data):
-    C, w, x = data.draw(laws.cases(cls, count=2, extreme=False))
-    if C.structure(w.shape).projection != "none":
-        laws.projection_does_not_expand(C, w, x)
-
-
-@every_set
 def test_examples(cls):
     """Every class shows itself in examples that take some shape, and reads like its constructor."""
     assert laws.examples(cls)

@@ -13,7 +13,7 @@ from projfree.solvers import SOLVERS as CLASSES
 
 BALL = LpBall(1.5, 1.0)
 MAIN = ("PA", "PA, corrective", "PA, growing", "FW, open loop", "FW, exact", "PG", "FISTA")
-MONOTONE = ("PA, corrective", "FW, short", "FW, exact", "FW, backtracking", "FW, secant", "PG", "PG, backtracking")
+MONOTONE = ("PA, corrective", "FW, short", "FW, exact", "FW, backtracking", "PG", "PG, backtracking")
 
 
 @pytest.fixture(scope="module")

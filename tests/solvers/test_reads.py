@@ -23,7 +23,7 @@ ONE = {
     "FISTA": 1,
 }
 ONE |= {"PG, square root": 1}
-TWO = ("PA, search", "PA, corrective", "FW, short", "FW, exact", "FW, backtracking", "FW, secant")
+TWO = ("PA, search", "PA, corrective", "FW, short", "FW, exact", "FW, backtracking")
 
 
 def reads(name, case, steps=STEPS):

@@ -82,8 +82,6 @@ def test_the_intercept_is_handed_on(segment):
 REFUSED = [
     (InverseSmoothness, {"L": -1.0}, "must be positive and finite, got -1.0."),
     (InverseSqrt, {"scale": 0}, "must be positive and finite, got 0."),
-    (BacktrackingGradient, {"raise_by": 1}, "must be more than 1, got 1; 2 is usual."),
-    (BacktrackingGradient, {"relax_by": -2}, "must be positive and finite, got -2."),
 ]
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from projfree import Backtracking, ExactLineSearch, LogAdaptive, OpenLoop, Secant, ShortStep
+from projfree import Backtracking, ExactLineSearch, LogAdaptive, OpenLoop, ShortStep
 
-RULES = [OpenLoop(), LogAdaptive(), ShortStep(), ShortStep(L=50.0), ExactLineSearch(), Backtracking(), Secant()]
-MONOTONE = [ShortStep(), ExactLineSearch(), Backtracking(), Secant()]
+RULES = [OpenLoop(), LogAdaptive(), ShortStep(), ShortStep(L=50.0), ExactLineSearch(), Backtracking()]
+MONOTONE = [ShortStep(), ExactLineSearch(), Backtracking()]
 RADII = (0.1, 1.0, 30.0)
 
 radii = pytest.mark.parametrize("radius", RADII)
@@ -110,23 +110,10 @@ def test_backtracking_keeps_its_promise(segment, name, radius):
     assert s.value(gamma) <= promise + 1e-12 * abs(promise)
 
 
-def test_secant_finds_the_root_of_the_slope(segment, convex_name):
-    s = segment(convex_name, radius=3.0)
-    gamma, memory = Secant(most=40, tol=1e-10)(1, s.hull, math.nan)
-    exact, _ = ExactLineSearch()(1, s.hull, math.nan)
-    assert gamma == pytest.approx(exact, abs=1e-4)
-    assert memory == gamma
-    assert Secant()(1, s.hull, memory)[0] == pytest.approx(gamma, abs=1e-4), "from where the last search ended"
-
-
 REFUSED = [
     (ShortStep, {"L": 0.0}, ValueError, "must be positive and finite, got 0.0."),
     (ShortStep, {"L": math.inf}, ValueError, "must be positive and finite, got inf."),
     (ShortStep, {"L": "1"}, TypeError, "must be a real number, got '1' of type str."),
-    (Backtracking, {"raise_by": 1.0}, ValueError, "must be more than 1, got 1.0; 2 is usual."),
-    (Backtracking, {"raise_by": 0.5}, ValueError, "must be more than 1, got 0.5; 2 is usual."),
-    (Backtracking, {"relax_by": 0.0}, ValueError, "must be positive and finite, got 0.0."),
-    (Secant, {"most": 0}, ValueError, "must be a whole number of at least 1, got 0."),
 ]
 
 

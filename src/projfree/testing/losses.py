@@ -56,25 +56,37 @@ def pairs(draw: Any, loss: Loss, dtype: Any = np.float64, extreme: bool = False)
 
 def derivative_is_the_slope_of_the_value(loss: Loss, u: Array, y: Array) -> None:
     """A central difference of the value is a mean of derivatives, so it lies in their range (kinks included)."""
-    u, y = _wide(u), _wide(y)
-    for a in _directions(loss, u):
-        ends = [u - STEP * a, u, u + STEP * a]
-        low, _, high = values = [loss.value(x, y) for x in ends]
-        slopes = [_sum(loss, loss.derivative(x, y) * a) for x in ends]
-        size = np.max(np.abs(values), axis=0) + _floor(loss, y)
-        _within((high - low) / (2 * STEP), slopes, _rounding(loss, size) / STEP + STEP / 100 * _scale(loss))
+
+    def slope(u: Array, y: Array, a: Array) -> Array:
+        return _sum(loss, loss.derivative(u, y) * a)
+
+    _check_slope(loss, u, y, loss.value, slope, _floor(loss, _wide(y)))
 
 
 def second_is_the_slope_of_the_derivative(loss: Loss, u: Array, y: Array) -> None:
     """The same one order higher, for every column of the second derivative."""
+
+    def slope(u: Array, y: Array, a: Array) -> Array:
+        return np.einsum("nij,nj->ni", loss.second(u, y), a) if loss.coupled else loss.second(u, y)
+
+    # Where the loss has a floor, a derivative may be that of a prediction which is moved by rounding.
+    moved = loss.second(_wide(u), _wide(y)) if isinstance(loss, LogLinkLoss) else 0.0
+    _check_slope(loss, u, y, loss.derivative, slope, moved)
+
+
+def _check_slope(
+    loss: Loss, u: Array, y: Array, function: Callable[..., Array], slope: Callable[..., Array], floor: Array | float
+) -> None:
+    """Whether differences of a function lie between its slopes at their ends, up to rounding and curvature."""
     u, y = _wide(u), _wide(y)
     for a in _directions(loss, u):
         ends = [u - STEP * a, u, u + STEP * a]
-        low, _, high = slopes = [loss.derivative(x, y) for x in ends]
-        seconds = [np.einsum("nij,nj->ni", loss.second(x, y), a) if loss.coupled else loss.second(x, y) for x in ends]
-        # Where the loss has a floor, a derivative may be that of a prediction which is moved by rounding.
-        size = np.max(np.abs(slopes), axis=0) + (np.max(seconds, axis=0) if isinstance(loss, LogLinkLoss) else 0)
-        _within((high - low) / (2 * STEP), seconds, _rounding(loss, size) / STEP + STEP / 8 * _scale(loss))
+        low, _, high = values = [function(x, y) for x in ends]
+        slopes = [slope(x, y, a) for x in ends]
+        slack = _rounding(loss, np.max(np.abs(values), axis=0) + floor) / STEP + STEP / 8 * _scale(loss)
+        found = (high - low) / (2 * STEP)
+        least, most = np.min(slopes, axis=0) - slack, np.max(slopes, axis=0) + slack
+        assert np.all((least <= found) & (found <= most)), (found, slopes)
 
 
 def smoothness_bounds_the_second(loss: Loss, u: Array, y: Array) -> None:
@@ -219,11 +231,6 @@ def _directions(loss: Loss, u: Array) -> Iterator[Array]:
 def _sum(loss: Loss, x: Array) -> Array:
     """The sum over the outputs of a loss that couples them."""
     return np.asarray(x.sum(axis=-1)) if loss.coupled else x
-
-
-def _within(found: Array, ends: list[Array], slack: Array) -> None:
-    low, high = np.min(ends, axis=0) - slack, np.max(ends, axis=0) + slack
-    assert np.all((low <= found) & (found <= high)), (found, ends)
 
 
 def _floor(loss: Loss, y: Array) -> Array | float:
