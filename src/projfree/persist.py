@@ -1,9 +1,9 @@
 """Save state and models in a folder of JSON and npz: atomic, checksummed, versioned, without pickle.
 
-A saved folder holds one file, ``projfree.npz``: the member ``tree.json`` is the tree with arrays replaced by
-references, the other members are the arrays, and the comment at the end is the SHA-256 of all bytes before it. `save`
-writes it under a temporary name, flushes it to the disk and moves it into place, which is one atomic step of the file
-system. A process killed at any moment, or a power cut, leaves the old or the new content, never half of one.
+A saved folder holds one file, ``projfree.npz``: its member ``tree`` is the tree as JSON with arrays replaced by
+references, the other members are the arrays, each with the checksum of the archive. `save` writes it under a temporary
+name, flushes it to the disk and moves it into place, which is one atomic step of the file system. A process killed at
+any moment, or a power cut, leaves the old or the new content, never half of one.
 
 `load` reads files that anybody may have written: it executes nothing, reads plain files only, checks the sizes that an
 archive declares before anything is allocated, and reports all damage as one ValueError.
@@ -13,17 +13,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import json
 import math
 import os
 import secrets
-import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -32,19 +30,17 @@ from projfree.checks import Array, shown
 
 __all__ = ["VERSION", "Tree", "atomic_write", "check", "exists", "load", "save"]
 
-#: The version of the format, raised whenever the content of saved models or checkpoints changes; projfree 0.1 wrote 1.
+#: The version of the format, raised whenever the content of saved models or checkpoints changes.
 VERSION = 2
 #: What can be saved: None, bool, int, float, str, NumPy scalars and arrays, and dict, list and tuple of these.
 Tree = Any
 
-_FILE, _TREE, _CHECKSUM = "projfree.npz", "tree.json", hashlib.sha256
-#: The file that a folder of projfree 0.1 has.
-_POINTER_0_1 = "projfree.json"
+_FILE = "projfree.npz"
 #: Kinds of arrays that `save` writes: numbers, text and dates, no objects and no records.
 _KINDS = "biufcSUmM"
 # JSON objects with one of these keys stand for what JSON lacks. Keys of the user's that start with "$" are
 # written with a second one, so that the two cannot be confused.
-_FLOAT, _TUPLE, _ARRAY, _SCALAR = "$float", "$tuple", "$array", "$scalar"
+_TUPLE, _ARRAY, _SCALAR = "$tuple", "$array", "$scalar"
 
 
 def save(path: str | os.PathLike[str], tree: Tree, *, kind: str) -> None:
@@ -74,21 +70,12 @@ def save(path: str | os.PathLike[str], tree: Tree, *, kind: str) -> None:
     """
     folder, arrays = Path(path), dict[str, Array]()
     content = {"format": "projfree", "version": VERSION, "kind": kind, "tree": _encode(tree, arrays, "tree")}
-    text = json.dumps(content, allow_nan=False)
+    text = np.frombuffer(json.dumps(content).encode(), dtype=np.uint8)
     check(folder, kind=kind)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with atomic_write(folder / _FILE) as temporary:
-            with zipfile.ZipFile(temporary, "x") as archive:
-                archive.comment = bytes(_CHECKSUM().digest_size)
-                archive.writestr(_TREE, text)
-                for name, array in arrays.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        npy.write_array(member, array, allow_pickle=False)
-            with temporary.open("r+b") as file:
-                checksum, _ = _checksums(file)
-                file.seek(-len(checksum), os.SEEK_END)
-                file.write(checksum)
+        with atomic_write(folder / _FILE) as temporary, temporary.open("xb") as file:
+            np.savez(file, tree=text, **arrays)
         _flush(folder.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -107,14 +94,7 @@ def load(path: str | os.PathLike[str], *, kind: str) -> Any:
     ValueError
         If the folder is damaged, of another kind, or of another version of the format.
     """
-    folder = Path(path)
-    with _open_archive(folder, kind, checked=True) as (archive, tree):
-        try:
-            return _decode(tree, {member.filename: _read_array(archive, member) for member in archive.infolist()[1:]})
-        except MemoryError:
-            raise
-        except Exception as error:
-            raise _damaged(folder, error) from error
+    return _read(Path(path), kind)
 
 
 def exists(path: str | os.PathLike[str]) -> bool:
@@ -128,15 +108,14 @@ def check(path: str | os.PathLike[str], *, kind: str) -> None:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"`save` needs a folder, but {str(folder)!r} is a file; choose another path.")
     try:
-        with _open_archive(folder, kind):
-            return
+        _read(folder, kind, with_arrays=False)
     except FileNotFoundError:
         entries = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
-    if others := [name for name in entries if not name.startswith(f".{_FILE}.")]:
-        raise ValueError(
-            f"`save` writes only to new or empty folders and its own, but {str(folder)!r} holds {others[0]!r}; "
-            "choose another path."
-        )
+        if others := [name for name in entries if not name.startswith(f".{_FILE}.")]:
+            raise ValueError(
+                f"`save` writes only to new or empty folders and its own, but {str(folder)!r} holds {others[0]!r}; "
+                "choose another path."
+            ) from None
 
 
 @contextmanager
@@ -171,80 +150,49 @@ def _flush(path: Path) -> None:
         os.close(descriptor)
 
 
-@contextmanager
-def _open_archive(folder: Path, kind: str, checked: bool = False) -> Iterator[tuple[zipfile.ZipFile, Any]]:
-    """Open a saved file and yield the archive and its tree; ``checked``, which takes a read, its checksum too."""
-    path = folder / _FILE
-    if (folder / _POINTER_0_1).is_file() and not exists(folder):
-        raise ValueError(
-            f"{str(folder)!r} was written by projfree 0.1, and this version cannot read it; use the projfree that "
-            "wrote it, or fit again and save to another path."
-        )
-    with contextlib.ExitStack() as stack:
-        try:
-            if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe or a device could block or never end
-                raise _DamageError(f"{path.name} is not a plain file")
-            file = stack.enter_context(path.open("rb"))
-            if checked and len(set(_checksums(file))) != 1:
-                raise _DamageError("it does not match its checksum")
-            archive = stack.enter_context(zipfile.ZipFile(file))
-            _check_sizes(archive, os.fstat(file.fileno()).st_size)
-            content = json.loads(archive.read(_TREE))
-            if not isinstance(content, dict) or content.get("format") != "projfree":
-                raise _DamageError("it is not one that projfree wrote")
-            version, its_kind, tree = (content[name] for name in ("version", "kind", "tree"))
-        except (FileNotFoundError, NotADirectoryError):
-            message = f"`load` found no finished save in {str(folder)!r}; check the path, or save first."
-            raise FileNotFoundError(message) from None
-        except (PermissionError, MemoryError):
-            raise
-        except Exception as error:
-            raise _damaged(folder, error) from error
-        if version != VERSION:
-            raise ValueError(
-                f"{str(folder)!r} has format version {shown(version)}, and this projfree reads version {VERSION}; read "
-                "it with the projfree that wrote it."
-            )
-        if its_kind != kind:
-            raise ValueError(f"{str(folder)!r} holds a {shown(its_kind)}, not a {kind!r}; check the path.")
-        yield archive, tree
-
-
 class _DamageError(Exception):
     """What is wrong with a saved file."""
 
 
-def _damaged(folder: Path, error: Exception) -> ValueError:
-    """The error about a damaged file: archives, headers and JSON can be wrong in a dozen ways."""
-    why = str(error) if isinstance(error, _DamageError) else f"it cannot be read ({type(error).__name__})"
-    return ValueError(f"{str(folder)!r} is damaged: {why}; restore it from a copy, or remove it and save again.")
-
-
-def _checksums(file: IO[bytes]) -> tuple[bytes, bytes]:
-    """The checksum of all bytes of a file before its last ones, which are its checksum, and these."""
-    checksum, size = _CHECKSUM(), os.fstat(file.fileno()).st_size
-    file.seek(0)
-    left = size - checksum.digest_size
-    while left > 0:
-        block = file.read(min(left, 1 << 20))
-        checksum.update(block)
-        left -= len(block)
-    return checksum.digest(), file.read()
-
-
-def _check_sizes(archive: zipfile.ZipFile, size: int) -> None:
-    """Raise unless the members are stored as they are, once each, and fit into the file."""
-    members = archive.infolist()
-    if not members or members[0].filename != _TREE or len({member.filename for member in members}) != len(members):
-        raise _DamageError("its members are not those of a save")
-    if any(member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1 for member in members):
-        raise _DamageError("it is compressed")
-    if sum(member.file_size for member in members) > size:  # members that share bytes could add up to any size
-        raise _DamageError("its members are larger than the file")
+def _read(folder: Path, kind: str, with_arrays: bool = True) -> Any:
+    """The tree of a saved file, or None without its arrays, after the checks of its format, version and kind."""
+    path = folder / _FILE
+    try:
+        if path.exists() and not path.is_file():  # a pipe or a device could block or never end
+            raise _DamageError(f"{path.name} is not a plain file")
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            members = {member.filename: member for member in archive.infolist()}
+            # Members that share bytes could add up to any size.
+            if sum(member.file_size for member in archive.infolist()) > os.fstat(file.fileno()).st_size:
+                raise _DamageError("its members are larger than the file")
+            content = json.loads(_read_array(archive, members.pop("tree.npy")).tobytes())
+            if not isinstance(content, dict) or content.get("format") != "projfree":
+                raise _DamageError("it is not one that projfree wrote")
+            if content["version"] == VERSION and content["kind"] == kind:
+                arrays = {name: _read_array(archive, member) for name, member in members.items()} if with_arrays else {}
+                return _decode(content["tree"], arrays) if with_arrays else None
+    except (FileNotFoundError, NotADirectoryError):
+        message = f"`load` found no finished save in {str(folder)!r}; check the path, or save first."
+        raise FileNotFoundError(message) from None
+    except (PermissionError, MemoryError):
+        raise
+    except Exception as error:  # archives, headers and JSON can be wrong in a dozen ways
+        why = str(error) if isinstance(error, _DamageError) else f"it cannot be read ({type(error).__name__})"
+        raise ValueError(
+            f"{str(folder)!r} is damaged: {why}; restore it from a copy, or remove it and save again."
+        ) from error
+    if content["version"] != VERSION:
+        raise ValueError(
+            f"{str(folder)!r} has format version {shown(content['version'])}, and this projfree reads version "
+            f"{VERSION}; read it with the projfree that wrote it."
+        )
+    raise ValueError(f"{str(folder)!r} holds a {shown(content['kind'])}, not a {kind!r}; check the path.")
 
 
 def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
     """Read an array of plain numbers or text whose declared size is that of the member."""
+    if member.compress_type != zipfile.ZIP_STORED:
+        raise _DamageError("it is compressed")
     with archive.open(member) as file:
         major, _ = npy.read_magic(file)
         shape, _, dtype = (npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0)(file)
@@ -260,15 +208,18 @@ def _encode(value: Tree, arrays: dict[str, Array], where: str) -> Any:
     """Return ``value`` as plain JSON and put its arrays into ``arrays``."""
     # Exact types: a subclass (an enum, a masked array, np.matrix) would come back as something else.
     kind = type(value)
-    if value is None or kind in (bool, int, str):
+    if value is None or kind in (bool, int, float, str):
         return value
-    if kind is float:
-        return value if math.isfinite(value) else {_FLOAT: repr(value)}
     if kind in (list, tuple):
         items = [_encode(item, arrays, f"{where}[{i}]") for i, item in enumerate(value)]
         return items if kind is list else {_TUPLE: items}
     if kind is dict:
-        return {_encode_key(key, where): _encode(item, arrays, f"{where}[{key!r}]") for key, item in value.items()}
+        if strange := [key for key in value if type(key) is not str]:
+            raise TypeError(
+                f"`save` needs strings as keys, got {shown(strange[0])} in {where}; convert it with `str` first."
+            )
+        items = ((key, _encode(item, arrays, f"{where}[{key!r}]")) for key, item in value.items())
+        return {"$" + key if key.startswith("$") else key: item for key, item in items}
     if not (isinstance(value, np.generic) or kind in (np.ndarray, np.memmap)):
         raise TypeError(
             f"`save` cannot write {where} = {shown(value)} of type {kind.__name__}; convert it to numbers, strings, "
@@ -281,12 +232,6 @@ def _encode(value: Tree, arrays: dict[str, Array], where: str) -> Any:
     return {_SCALAR if isinstance(value, np.generic) else _ARRAY: f"{name}.npy"}
 
 
-def _encode_key(key: object, where: str) -> str:
-    if type(key) is not str:
-        raise TypeError(f"`save` needs strings as keys, got {shown(key)} in {where}; convert it with `str` first.")
-    return "$" + key if key.startswith("$") else key
-
-
 def _decode(plain: Any, arrays: Mapping[str, Array]) -> Tree:
     """Undo `_encode`."""
     if isinstance(plain, list):
@@ -295,8 +240,6 @@ def _decode(plain: Any, arrays: Mapping[str, Array]) -> Tree:
         return plain
     if len(plain) == 1:
         ((key, value),) = plain.items()
-        if key == _FLOAT:
-            return float(value)
         if key == _TUPLE:
             return tuple(_decode(value, arrays))
         if key in (_ARRAY, _SCALAR):

@@ -78,7 +78,7 @@ def test_damaged_newer_and_foreign_files(tmp_path):
     save(model, tmp_path / "damaged")
     arrays = next((tmp_path / "damaged").rglob("*.npz"))
     arrays.write_bytes(arrays.read_bytes()[:-10])
-    with pytest.raises(ValueError, match=r"damaged.* checksum"):
+    with pytest.raises(ValueError, match=r"is damaged"):
         load(tmp_path / "damaged")
     (tmp_path / "first").mkdir()
     (tmp_path / "first" / "projfree.json").write_text('{"format": "projfree", "version": 1, "kind": "model"}')
