@@ -80,10 +80,6 @@ def test_damaged_newer_and_foreign_files(tmp_path):
     arrays.write_bytes(arrays.read_bytes()[:-10])
     with pytest.raises(ValueError, match=r"is damaged"):
         load(tmp_path / "damaged")
-    (tmp_path / "first").mkdir()
-    (tmp_path / "first" / "projfree.json").write_text('{"format": "projfree", "version": 1, "kind": "model"}')
-    with pytest.raises(ValueError, match=r"was written by projfree 0\.1, and this version cannot read it"):
-        load(tmp_path / "first")
     tree = {"class": "ConstrainedRegressor", "parameters": {}, "fitted": {}}
     persist.save(tmp_path / "other", {"class": "os.system"}, kind="model")
     with pytest.raises(ValueError, match=r"is damaged: it holds no model"):
