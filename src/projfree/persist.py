@@ -70,12 +70,12 @@ def save(path: str | os.PathLike[str], tree: Tree, *, kind: str) -> None:
     """
     folder, arrays = Path(path), dict[str, Array]()
     content = {"format": "projfree", "version": VERSION, "kind": kind, "tree": _encode(tree, arrays, "tree")}
-    text = np.frombuffer(json.dumps(content).encode(), dtype=np.uint8)
+    members: dict[str, Any] = {"tree": np.frombuffer(json.dumps(content).encode(), dtype=np.uint8)} | arrays
     check(folder, kind=kind)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_write(folder / _FILE) as temporary, temporary.open("xb") as file:
-            np.savez(file, tree=text, **arrays)
+            np.savez(file, **members)
         _flush(folder.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -218,8 +218,8 @@ def _encode(value: Tree, arrays: dict[str, Array], where: str) -> Any:
             raise TypeError(
                 f"`save` needs strings as keys, got {shown(strange[0])} in {where}; convert it with `str` first."
             )
-        items = ((key, _encode(item, arrays, f"{where}[{key!r}]")) for key, item in value.items())
-        return {"$" + key if key.startswith("$") else key: item for key, item in items}
+        encoded = ((key, _encode(item, arrays, f"{where}[{key!r}]")) for key, item in value.items())
+        return {"$" + key if key.startswith("$") else key: item for key, item in encoded}
     if not (isinstance(value, np.generic) or kind in (np.ndarray, np.memmap)):
         raise TypeError(
             f"`save` cannot write {where} = {shown(value)} of type {kind.__name__}; convert it to numbers, strings, "

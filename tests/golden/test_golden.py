@@ -37,7 +37,7 @@ def same_numbers(now, before):
 
 
 def same_certificate(now, before):
-    """The same problem, solved as well: both intervals hold the minimum, after about as many reads."""
+    """The same problem, solved as well: both intervals hold the minimum, after hardly more reads."""
     rounding = 1e-12 * abs(before["value"])
     assert now["status"] == before["status"]
     if before["bound"] is None:
@@ -46,7 +46,7 @@ def same_certificate(now, before):
     else:
         assert now["bound"] <= before["value"] + rounding
         assert before["bound"] <= now["value"] + rounding
-    assert now["passes"] == pytest.approx(before["passes"], rel=0.1)
+    assert now["passes"] <= 1.1 * before["passes"]
 
 
 def test_the_file_holds_the_runs_and_is_small():

@@ -198,7 +198,8 @@ def minimize_group_l1(
 def _on_simplex(columns: Columns, b: Array, ball: FlatBall, start: Array) -> QPSolution:
     """The minimiser over a set whose groups are single entries, as weights of its vertices."""
     (m, k), reach = columns.mean.shape, (np.ones_like(b) * ball.radius / ball.costs).ravel()
-    H = np.stack([columns.times(unit).ravel() for unit in np.eye(m * k).reshape(m * k, m, k)])
+    units = np.eye(m * k).reshape(m * k, m, k)
+    H = columns.A if columns.h is None and k == 1 else np.stack([columns.times(unit).ravel() for unit in units])
     corners, weights = np.diag(reach), np.maximum(start.ravel(), 0.0) / reach
     if ball.signed and not ball.tight:
         corners, weights = np.vstack([corners, -corners]), np.append(weights, np.maximum(-start.ravel(), 0.0) / reach)

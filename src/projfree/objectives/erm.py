@@ -140,7 +140,7 @@ class Objective(SmoothFunction):
         if not read and (tangent or not self.workspace.holds(x)):
             return Evaluation(x, math.nan)
         strategy, workspace, points = self.intercept_strategy, self.workspace, (x, *also)
-        alone = tangent and not (x.of or also or near or workspace.holds(x))
+        alone = tangent and not (x.of or near or workspace.holds(x))
         b = tuple(map(strategy.guess, points)) if near else strategy.locate(workspace, points)
         if tangent:
             found = strategy.tangent(workspace, points, b, keep=keep or self._exact, near=near)

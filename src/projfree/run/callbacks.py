@@ -128,18 +128,18 @@ class ProgressBar:
         if self._most is not None:
             done, words = self._seen / self._most, f"{self._seen} of at most {self._most}"
         else:
-            gap, kind = run.relative_gap, "certified gap" if getattr(run, "convex", True) else "Frank-Wolfe gap"
+            done, gap, kind = (
+                run.iteration / run.max_iter,
+                run.relative_gap,
+                "certified" if run.convex else "Frank-Wolfe",
+            )
             if math.isnan(self._first) and math.isfinite(gap) and gap > 0:
-                self._first = max(gap, run.tol)
-            done, words = self._done(gap, run), f"{kind} {gap:.1e}" if math.isfinite(gap) else "no gap yet"
+                self._first = gap
+            if 0.0 < run.tol < self._first and 0.0 < gap < math.inf:
+                done = max(done, min(1.0, math.log(self._first / gap) / math.log(self._first / run.tol)))
+            words = f"{kind} gap {gap:.1e}" if math.isfinite(gap) else "no gap yet"
             words += "" if self._stage else f"  iteration {run.iteration}"
         self._bar.update(self._task, completed=done, words=words)
-
-    def _done(self, gap: float, run: Run) -> float:
-        by_iterations = run.iteration / run.max_iter
-        if not (math.isfinite(self._first) and gap > 0 and run.tol > 0) or self._first <= run.tol:
-            return by_iterations
-        return max(by_iterations, min(1.0, math.log(self._first / gap) / math.log(self._first / run.tol)))
 
     def close(self) -> None:
         """Leave the last state and give the terminal back."""

@@ -90,24 +90,20 @@ class Trace:
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the trace as a CSV file with a header."""
         with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(COLUMNS)
-            writer.writerows([int(first), *map(repr, others)] for first, *others in map(dict.values, self._rows))
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows(row | {"iteration": int(row["iteration"])} for row in self._rows)
 
     def plot(self, x: str = "passes", ax: Any = None) -> Any:
         """Draw the gap against passes, iterations or seconds on logarithmic axes; returns the axes."""
         import matplotlib.pyplot as plt
 
-        if ax is None:
-            ax = plt.subplots(figsize=(6, 4), layout="constrained")[1]
-        at, gap = self[x].astype(float), self["gap"]
+        ax = plt.subplots()[1] if ax is None else ax
+        shown = (self["gap"] > 0) & (self[x] > 0)
+        ax.loglog(self[x][shown], self["gap"][shown])
         convex = bool(np.isfinite(self["bound"]).any())
-        shown = (gap > 0) & (at > 0)
-        ax.loglog(at[shown], gap[shown], color="#0072b2")
-        xlabel, ylabel = {"passes": "passes over the data"}.get(x, x), "certified gap" if convex else "Frank-Wolfe gap"
-        ax.set(xlabel=xlabel, ylabel=ylabel)
-        ax.grid(True, which="major", color="0.9")
-        ax.spines[["top", "right"]].set_visible(False)
+        ax.set_xlabel({"passes": "passes over the data"}.get(x, x))
+        ax.set_ylabel("certified gap" if convex else "Frank-Wolfe gap")
         return ax
 
 
@@ -237,21 +233,18 @@ class Result:
     def _lines(self) -> dict[str, str]:
         gap = f"{self.gap:.3g}  (relative {self.relative_gap:.3g})"
         lines = {"value": f"{self.value:.10g}"}
-        if self.bound is None:
+        if self.smallest_gap is not None:
             lines["Frank-Wolfe gap"] = gap
-            if self.smallest_gap is not None:
-                lines["smallest gap"] = f"{self.smallest_gap[0]:.3g}  at iteration {self.smallest_gap[1]}"
+            lines["smallest gap"] = f"{self.smallest_gap[0]:.3g}  at iteration {self.smallest_gap[1]}"
         else:
             lines["lower bound"], lines["certified gap"] = f"{self.bound:.10g}", gap
         lines["work"] = f"{self.n_iter} iterations, {self.n_passes:.4g} passes, {self.seconds:.3g} s"
         if self.compile_seconds > 0.0:
             lines["compiled"] = f"{self.compile_seconds:.3g} s, once: the next process finds the code on disk"
-        lines["solver"] = repr(self.solver)
-        return lines
+        return lines | {"solver": repr(self.solver)}
 
     def __repr__(self) -> str:
-        named = (f"  {name:<15}  {text}" for name, text in self._lines().items())
-        return "\n".join([f"Result: {self.status}", *named])
+        return "\n".join([f"Result: {self.status}", *(f"  {k:<15}  {text}" for k, text in self._lines().items())])
 
     def _repr_html_(self) -> str:
         return html_table(f"Result: {self.status}", self._lines())
