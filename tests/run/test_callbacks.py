@@ -93,7 +93,7 @@ def bar_output(terminal, **settings):
 
 
 def test_progress_bar():
-    text, result, bar = bar_output(True, tol=1e-3)
+    text, result, _ = bar_output(True, tol=1e-3)
     assert "PrimalAveraging" in text
     assert f"iteration {result.n_iter}" in text
     assert "certified gap " in text
