@@ -15,8 +15,8 @@ APPLY = """
 import os, signal, sys, threading
 import numpy as np
 from projfree import as_data
-from projfree.data import rows as passes
-passes.THREADED_BYTES = 0
+from projfree.data import tables
+tables.THREADED_BYTES = 0
 data = as_data(np.ones((40_000, 3)), np.ones(40_000), threads=2)
 def count():
     return len([t for t in threading.enumerate() if t.name.startswith("projfree")])
