@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401  # the BLAS of `np.dot` in compiled code; loaded now, so that it is limited
 from numba import cfunc, types
-from numba.extending import register_jitable
 
 from projfree.checks import Array, is_sparse
 from projfree.data.rows import (
@@ -39,7 +38,6 @@ from projfree.data.rows import (
     Pass,
     tangent_size,
 )
-from projfree.numerics import scalars
 from projfree.numerics.compilation import FAST, compiled
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import single_blas
@@ -189,22 +187,11 @@ def loss_parameters(loss: Any) -> Array:
 @cache
 def loss_kernel(kernel: FunctionType) -> Any:
     """The compiled form of a loss, which kernels can call; on disk it is kept under the file of the loss."""
-    _register_callees(kernel)
     options: dict[str, Any] = {"error_model": "numpy", "fastmath": _EXACT}
     try:
         return cfunc(_LOSS, cache=True, **options)(kernel)
     except RuntimeError:  # numba finds no folder that can be written to
         return cfunc(_LOSS, **options)(kernel)
-
-
-@cache
-def _register_callees(function: FunctionType) -> None:
-    """Let numba compile the plain functions that a function calls, of its own module and of `scalars`."""
-    for name in function.__code__.co_names:
-        for called in (function.__globals__.get(name), getattr(scalars, name, None)):
-            if isinstance(called, FunctionType):
-                _register_callees(called)
-                register_jitable(error_model="numpy", fastmath=_EXACT)(called)
 
 
 @_kernel

@@ -8,7 +8,6 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.losses.base import LogLinkLoss, within
-from projfree.numerics import scalars
 
 #: Above this prediction the exponential is continued by its tangent (Poisson), or below this one (Gamma), so that sums
 #: are finite in any type.
@@ -70,11 +69,9 @@ class Poisson(LogLinkLoss):
     @staticmethod
     def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
         for i in range(len(u)):
-            value[i] = scalars.bounded_exponential(u[i])
-        for i in range(len(u)):
-            mean = value[i]
+            mean = np.exp(LIMIT if u[i] > LIMIT else u[i])
             beyond = mean * max(u[i] - LIMIT, 0.0)
-            rest = beyond + (mean - y[i]) - y[i] * (u[i] - scalars.logarithm(y[i]))
+            rest = beyond + (mean - y[i]) - y[i] * (u[i] - np.log(y[i] if y[i] > 0.0 else 1.0))
             value[i] = 0.0 if rest < 0.0 else rest
             slope[i] = mean - y[i]
 
@@ -135,10 +132,8 @@ class Gamma(LogLinkLoss):
     @staticmethod
     def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
         for i in range(len(u)):
-            value[i] = y[i] * scalars.bounded_exponential(-max(u[i], LOWEST))
-        for i in range(len(u)):
-            ratio = value[i]
-            rest = ratio * max(LOWEST - u[i], 0.0) + (ratio - 1.0) - (scalars.logarithm(y[i]) - u[i])
+            ratio = y[i] * np.exp(-(LOWEST if u[i] < LOWEST else u[i]))
+            rest = ratio * max(LOWEST - u[i], 0.0) + (ratio - 1.0) - (np.log(y[i]) - u[i])
             value[i] = 0.0 if rest < 0.0 else rest
             slope[i] = 1.0 - ratio
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from projfree.checks import Array, count
 from projfree.losses.base import Loss, indices
-from projfree.numerics import scalars
 
 #: The logarithm of a number below eps^2: a true class below this part of the largest leaves the other derivatives
 #: unchanged to rounding, in float32 as well, where its exponential is still a normal number.
@@ -104,7 +103,7 @@ class Softmax(Loss):
                 error = (row[c] - (d - back)) - (top + back)
                 if c == own and d < LEAST:
                     lift, d, error = LEAST - d, LEAST, 0.0
-                e[c] = scalars.decay(d) * (1.0 + error)
+                e[c] = np.exp(d) * (1.0 + error)
                 if c != own:
                     others += e[c]
             true, e[own] = e[own], -others
