@@ -83,13 +83,9 @@ class Pinball(Loss):
     def kernel(parameters, u, y, value, slope):
         for i in range(len(u)):
             r = u[i] - y[i] - parameters[2]
-            side = _side(r, parameters[0], parameters[1])
+            side = parameters[1] if r > 0.0 else parameters[0]
             value[i] = side * r * r - 0.3
             slope[i] = 2.0 * side * r
-
-
-def _side(r, left, right):
-    return right if r > 0.0 else left
 
 
 @dataclass(frozen=True)

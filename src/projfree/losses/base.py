@@ -48,7 +48,7 @@ class Loss(ABC):
     #: ``kernel(parameters, u, y, value, slope)``, a static method that numba compiles for large tables: it writes the
     #: losses and derivatives of some predictions. All arrays are flat float64, k predictions a row; ``value`` has k
     #: entries a row too, one for a coupled loss, and ``y`` has k or, for class indices, one. ``parameters`` are the
-    #: numbers among the fields of the loss, a dataclass, in their order.
+    #: numbers among the fields of the loss, a dataclass, in their order. It may call functions that numba compiled.
     kernel: ClassVar[Callable[..., None] | None] = None
 
     def __init_subclass__(cls, **settings: Any) -> None:
