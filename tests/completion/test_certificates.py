@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from projfree import MatrixCompletion, Squared, minimize
 from projfree.algebra import LowRank, OnPattern, Pattern
+from projfree.completion import lines
 from projfree.completion.weighted_gradient import WeightedProjectedGradient
-from projfree.data import entries as lines
 from projfree.estimators.completion import convex_gap
 from projfree.estimators.completion.convex_gap import certified
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings

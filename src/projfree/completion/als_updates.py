@@ -22,8 +22,8 @@ from projfree.algebra import LowRank, Point
 from projfree.algebra.lowrank import Factor
 from projfree.checks import Array
 from projfree.completion.implicit_als import BLOCK, SharedSquares, write_product
+from projfree.completion.lines import Lines, entry_lines, precision_of
 from projfree.completion.side_information_als import feature_factors, feature_gram, feature_pull, from_features
-from projfree.data.entries import Lines, precision_of
 from projfree.data.rows import Rows, Step
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
@@ -224,9 +224,9 @@ class Majorant(Step):
 def lines_of(f: OffsetObjective, now: Sides, side: int) -> Lines:
     """The entries of rows or columns, with the targets of squares that lie above the loss and touch it."""
     if is_squared(f.loss):
-        return f.data.lines(side)
+        return entry_lines(f.data, side)
     step = f.intercept_strategy.moved(Majorant(f.loss), now.offsets)
-    return f.data.lines(side, step, LowRank.of(now.left, now.right), 0.5 * f.loss.smoothness)
+    return entry_lines(f.data, side, step, LowRank.of(now.left, now.right), 0.5 * f.loss.smoothness)
 
 
 def precision(f: OffsetObjective) -> np.dtype[Any]:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from projfree.checks import Array
+from projfree.completion.lines import Lines
 from projfree.completion.ridge_inverse import ridge_inverse
 from projfree.completion.side_information_als import feature_gram, feature_pull
-from projfree.data.entries import Lines
 
 if TYPE_CHECKING:
     from projfree.completion.implicit import ImplicitObjective

@@ -16,8 +16,7 @@ from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, count, plain_array, shown
 from projfree.data.column_stats import ColumnStats
 from projfree.data.local import LocalData, checked_targets, checked_weights
-from projfree.data.rows import Pass, Rows, Step
-from projfree.runtime import over_rows
+from projfree.data.rows import Pass
 
 #: Matrices of at least so many entries are not formed, unless asked for.
 FACTORED = 1_000_000
@@ -245,31 +244,9 @@ class FactoredEntriesData(ObservedEntries):
     def most_at_a_place(self) -> int:
         return 1 if self.place is None else int(np.bincount(self.place).max())
 
-    def lines(self, side: int, step: Step | None = None, w: Any = None, curvature: Any = 1) -> Lines:
-        """The entries row by row (``side`` 0) or column by column (1), for a regression of each of these.
-
-        Parameters
-        ----------
-        step : Step, optional
-            Makes the targets of the image of ``w``, as its residuals; without it they are those of the data.
-        curvature : float
-            What the weights are multiplied by.
-        """
-        if self.place is not None:
-            raise TypeError("Regressions of rows and columns need one entry a place; merge entries at the same place.")
-        if step is not None:
-            return Lines.of(self, side, step, self.image(w), curvature)
-        if side not in self._lines:
-            self._lines[side] = Lines.of(self, side, None, None, curvature)
-        return self._lines[side]
-
     def size_of_targets(self, base: float = 0.0, most: float = np.inf) -> float:
         """The Euclidean norm of the targets, of which none counts as further than ``most`` from ``base``."""
         return float(np.linalg.norm(np.clip(self.y, base - most, base + most)))
-
-    @cached_property
-    def _lines(self) -> dict[int, Lines]:
-        return {}
 
     def take(self, rows: Array, weight: Array | None) -> FactoredEntriesData:
         """The given entries, with adjoints on the pattern of all."""
@@ -281,73 +258,3 @@ class FactoredEntriesData(ObservedEntries):
     def fingerprint(self) -> str:
         parts = (self.pattern.indptr, self.pattern.indices, self.place, self.y, self.weight)
         return short_hash(f"factored entries {tuple(self.pattern.shape)} {self.n}", *parts, absent=b"-")
-
-
-#: From so many entries on the regressions are in single precision: what they leave is far above its rounding.
-SINGLE = 50_000
-
-
-def precision_of(n: int) -> np.dtype[Any]:
-    """That of the regressions on so many entries."""
-    return np.dtype(np.float32 if n >= SINGLE else np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class Lines:
-    """Entries in the order of rows or columns, with targets and weights; whoever regresses on them sees none.
-
-    Attributes
-    ----------
-    indptr, indices : ndarray
-        Line i has the places ``indices[indptr[i]:indptr[i + 1]]`` of the other side.
-    target, weight : ndarray
-        A number for each entry, in the precision of the regressions; no weights where all are one.
-    """
-
-    indptr: Array
-    indices: Array
-    target: Array
-    weight: Array
-
-    @classmethod
-    def of(cls, data: FactoredEntriesData, side: int, step: Step | None, w: Any, curvature: float) -> Lines:
-        """The lines of rows (``side`` 0) or columns (1), see `FactoredEntriesData.lines`."""
-        at, kind = data.pattern, precision_of(data.n)
-        indptr, indices, order = (at.indptr, at.indices, slice(None)) if side == 0 else at.by_column
-        target = data.y if step is None else step.block(Rows(data.y, data.weights(slice(None)), data.places), w)[0]
-        assert target is not None
-        weight = None if data.weight is None else data.weight * (data.n * curvature)
-        if weight is None and curvature != 1.0:
-            weight = np.full(data.n, curvature)
-        parts = [np.zeros(0, kind) if part is None else part[order].astype(kind) for part in (target, weight)]
-        return cls(indptr, indices, *parts)
-
-    @property
-    def kind(self) -> np.dtype[Any]:
-        """The precision of the regressions."""
-        return self.target.dtype
-
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
-
-    def over(self, work: Callable[[int, int], None]) -> None:
-        """Call ``work(start, stop)`` for ranges of lines, on several threads."""
-        over_rows(work, self.indptr)
-
-    def sums(self, table: Array, out: Array, start: int, stop: int) -> None:
-        """For some lines the sum of the rows of a table at their places."""
-        from projfree.numerics.entries_kernels import sums_of_rows
-
-        sums_of_rows(self.indptr, self.indices, table, out, start, stop)
-
-    def offsets(self, base: float, theirs: Array, ridge: float, out: Array, start: int, stop: int) -> None:
-        """The regressions of some lines on a constant, with a penalty of its square."""
-        from projfree.numerics.entries_kernels import offsets_of_rows
-
-        offsets_of_rows(self.indptr, self.indices, self.target, base, theirs, self.weight, ridge, out, start, stop)
-
-    def ridge(self, base: Any, theirs: Array, table: Array, *given: Any) -> None:
-        """The regressions of some lines; ``given`` is as for `projfree.numerics.entries_kernels.ridge_rows`."""
-        from projfree.numerics.entries_kernels import ridge_rows
-
-        ridge_rows(self.indptr, self.indices, self.target, base, theirs, self.weight, table, *given)
