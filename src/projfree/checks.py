@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +26,6 @@ def stacklevel() -> int:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         level, frame = level + 1, frame.f_back
     return level
-
-
-def html_table(title: str, rows: dict[str, str]) -> str:
-    """A titled table of names and values for notebooks, with everything escaped."""
-    cells = "".join(
-        f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(text)}</td></tr>'
-        for name, text in rows.items()
-    )
-    return f"<table><caption>{escape(title)}</caption><tbody>{cells}</tbody></table>"
 
 
 def shown(value: object) -> str:

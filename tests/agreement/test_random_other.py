@@ -47,8 +47,6 @@ def judge(problem: Problem, result: Result) -> None:
     assert result.gap == pytest.approx(gap, rel=1e-6, abs=1e-9 * size + 1e-13)
     if problem.intercept:
         assert np.abs(slope).max() <= 1e-3  # of a loss of order one: near a local minimum in the intercept
-    assert result.smallest_gap is not None
-    assert result.smallest_gap[0] <= result.gap
     if result.status is Status.STATIONARY:
         assert result.relative_gap <= TOL
     assert result.status is not Status.CONVERGED

@@ -67,7 +67,6 @@ def test_the_gap_of_a_sample_is_not_that_of_the_iterate():
     X[-1] = [5.0, 1.0]
     f, ball = Objective(BiWeight(1.0), as_data(X, y)), LpBall(2, radius=0.05)
     result = minimize(f, ball, FrankWolfe(OpenLoop(), sampling=Minibatch(1)), tol=0.0, max_iter=300)
-    assert result.smallest_gap[0] > 0.0
     trace = result.trace["gap"]
     assert (trace[np.isfinite(trace)] > 0.0).all()
 

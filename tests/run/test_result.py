@@ -79,7 +79,6 @@ def test_fields_belong_together(name):
     assert result.n_iter == result.state.t == result.trace["iteration"][-1]
     assert result.n_passes == passes()
     assert result.seconds > 0
-    assert result.smallest_gap is None
     assert result.solver is solver(name)
     assert np.shape(result.intercept) == ()
     found = f.evaluate(f.point(result.w, result.intercept), tangent=False)

@@ -172,7 +172,7 @@ class ConstrainedModel(Answers):
                 callbacks.append(Bridge(self, context, lambda run: self._as_of(prepared.problem, run), given))
         f, ball, settings = prepared.problem.objective, prepared.ball, self._settings(seed, prepared)
         settings |= {"start": prepared.start, "callbacks": callbacks, "check_start": prepared.start_is_solution}
-        result = minimize(f, ball, resumable=False, **settings)
+        result = minimize(f, ball, **settings)
         self._adopt(prepared, result)
         raise_if_interrupted(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
         if context is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.checks import Array, html_table
+from projfree.checks import Array
 from projfree.data.gram import Gram
 from projfree.estimators.balls import inside, own_norm
 from projfree.estimators.base import ConstrainedModel, PreparedFit
@@ -18,7 +18,6 @@ from projfree.estimators.table import Table
 from projfree.objectives import Objective
 from projfree.run import Path, path
 from projfree.run.callbacks import Callback
-from projfree.run.path import PathInterrupted
 from projfree.run.result import Interrupted
 from projfree.sets import ConstraintSet, LpBall, WithFree
 from projfree.sets.base import resized
@@ -56,19 +55,10 @@ class RadiusPath:
     values: Array
     gaps: Array
 
-    def _fields(self) -> dict[str, str]:
-        return {
-            "p": f"{self.p:g}",
-            "radii": f"{len(self.radii)} from {self.radii[0]:.4g} to {self.radii[-1]:.4g}",
-            "coefs": " x ".join(map(str, self.coefs.shape)),
-            "largest gap": f"{np.max(self.gaps):.2g}",
-        }
-
     def __repr__(self) -> str:
-        return f"RadiusPath({', '.join(f'{name}: {text}' for name, text in self._fields().items())})"
-
-    def _repr_html_(self) -> str:
-        return html_table("RadiusPath", self._fields())
+        radii = f"{len(self.radii)} from {self.radii[0]:.4g} to {self.radii[-1]:.4g}"
+        coefs = " x ".join(map(str, self.coefs.shape))
+        return f"RadiusPath(p: {self.p:g}, radii: {radii}, coefs: {coefs}, largest gap: {np.max(self.gaps):.2g})"
 
     @classmethod
     def of(cls, p: float, radii: Array, models: list[ConstrainedModel]) -> RadiusPath:
@@ -107,7 +97,7 @@ def fit_path(
     try:
         settings = {**model._settings(seed, prepared), "callbacks": callbacks}
         found = path(problem.objective, prepared.ball, radii, record=0, start=begin, **settings)
-    except PathInterrupted as stop:
+    except Interrupted as stop:
         models = _models(model, prepared, stop.found)
         raise FitInterrupted(models, f"interrupted at radius {len(models)} of a path") from stop
     return _models(model, prepared, found)

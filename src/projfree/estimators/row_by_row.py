@@ -71,7 +71,7 @@ def fit_moments(model: Any, gram: Gram) -> None:
     settings = model._settings(0, prepared)
     settings |= {"start": prepared.start, "callbacks": (), "check_start": prepared.start_is_solution}
     # Ctrl-C leaves the model as it was, without the new rows, so that the call can be repeated.
-    result = moments.of_rows(raise_if_interrupted(minimize(moments.form, prepared.ball, resumable=False, **settings)))
+    result = moments.of_rows(raise_if_interrupted(minimize(moments.form, prepared.ball, **settings)))
     model._adopt(prepared, result, Squared())
     warn_if_short(model, result, model.tol, unsolved=prepared.unsolved)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projfree.algebra import UNIT, Point, is_frozen, same
-from projfree.checks import Array, html_table
+from projfree.checks import Array
 from projfree.data import as_data
 from projfree.losses.base import Loss
 from projfree.objectives import Objective, SmoothFunction
@@ -92,15 +92,9 @@ class Certificate:
     witness_intercept: Array | None
     loss: Loss | None = None
 
-    def _fields(self) -> dict[str, str]:
-        bound = "none, not convex" if self.bound is None else f"{self.bound:.8g}"
-        return {"value": f"{self.value:.8g}", "bound": bound, "gap": f"{self.gap:.3g}", "ball": repr(self.ball)}
-
     def __repr__(self) -> str:
-        return f"Certificate({', '.join(f'{name}={text}' for name, text in self._fields().items())})"
-
-    def _repr_html_(self) -> str:
-        return html_table("Certificate", self._fields())
+        bound = "none, not convex" if self.bound is None else f"{self.bound:.8g}"
+        return f"Certificate(value={self.value:.8g}, bound={bound}, gap={self.gap:.3g}, ball={self.ball!r})"
 
     def verify(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, *, objective: SmoothFunction | None = None

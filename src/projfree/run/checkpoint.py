@@ -21,9 +21,9 @@ from projfree.solvers import SOLVERS
 from projfree.solvers.base import Solver
 
 KIND = "projfree checkpoint"
-#: What is kept of a run and of its lower bound, and the types that are read back.
+#: What is stored of a run, of its lower bound and of the averages in it, and the types that are read back.
 RUN = {"best": "Point", "first_iteration": "int"} | dict.fromkeys(
-    ("passes", "seconds", "value", "first_value", "latest_gap", "centre_value", "next_tangent", "next_recomputation"),
+    ("passes", "seconds", "value", "first_value", "latest_gap", "centre_value", "next_tangent", "next_certificate"),
     "float",
 )
 LOWER_BOUND = {"witness": "Array | None", "count": "int", "due": "int"} | dict.fromkeys(
@@ -147,7 +147,6 @@ def _snapshot(run: Run) -> dict[str, Any]:
         "run": _encode_members(run, RUN),
         "lower_bound": _encode_members(run.lower_bound, LOWER_BOUND),
         "averages": [_encode_members(average, AVERAGE) for average in run.lower_bound.averages],
-        "smallest_gap": list(run.smallest_gap),
         "trace": run.trace.columns(),
     }
 
@@ -169,8 +168,6 @@ def _restore(run: Run, tree: dict[str, Any]) -> None:
     for average, found in zip(run.lower_bound.averages, tree["averages"], strict=True):
         vars(average).update(_decode_members(found, AVERAGE, f))
     count("iteration", run.iteration, lowest=0)
-    gap, iteration = tree["smallest_gap"]
-    run.smallest_gap = _decode("float", gap, f), _decode("int", iteration, f)
     run.trace = Trace(tree["trace"])
 
 

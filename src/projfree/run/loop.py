@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from projfree.algebra import Point, is_structured, same, zeros
+from projfree.algebra import is_structured, same, zeros
 from projfree.algebra.hashing import short_hash
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
 from projfree.data.base import RowsLostError
@@ -89,7 +89,6 @@ def minimize(
     record: int = 1,
     state: State | str | os.PathLike[str] | None = None,
     check_start: bool = False,
-    resumable: bool = True,
 ) -> Result:
     r"""Minimise an objective over a set, and say how far from the minimum the answer can be.
 
@@ -123,8 +122,6 @@ def minimize(
         those of the earlier run.
     check_start : bool
         Whether to certify the start first, which costs a read, and to end there if it meets the tolerance.
-    resumable : bool
-        Whether another run can go on from the state of the result; without that the data need not be hashed.
 
     Returns
     -------
@@ -144,7 +141,7 @@ def minimize(
     >>> result.w.round(3), result.status.converged
     (array([0.499, 0.748]), True)
     """
-    earlier = state if state is None or isinstance(state, State) else _load_checkpoint(state)
+    earlier = _load(state)
     compiled = compile_seconds()
     solver, chosen = _choose_solver(objective, ball, solver, earlier)
     callbacks = as_callbacks(callbacks)
@@ -152,15 +149,15 @@ def minimize(
     if time_limit is not None:
         positive("time_limit", time_limit)
     first = _first_state(objective, ball, solver, start, seed, earlier)
-    run = Run(objective, ball, solver, first, tol=tol, max_iter=max_iter, record=record, plan=chosen)
+    run = Run(objective, ball, solver, first, tol=tol, max_iter=max_iter, record=record)
     if earlier is not None and not isinstance(earlier, State):
         earlier.restore(run)
     with closing(callbacks), single_blas():
         with deadline(time_limit):
             status = run_steps(run, callbacks, check_start)
         if run.certificate is None:
-            status = _certify_last(run, status)
-    result = _result(run, status, compile_seconds() - compiled, resumable)
+            status = run.certify(status) or status
+    result = _result(run, status, chosen, compile_seconds() - compiled)
     if result.compile_seconds > 0.0:
         log.info("compiled in %.1f s, once: the next process finds the code on disk", result.compile_seconds)
     log.info("%s: %s after %d iterations", type(solver).__name__, result.status, result.n_iter)
@@ -170,8 +167,8 @@ def minimize(
 def run_steps(run: Run, callbacks: Sequence[Callback], check_start: bool = False) -> Status:
     """Make steps until one of the conditions for stopping holds."""
     try:
-        status = _recompute(run, look_back=False) if check_start else None
-        while status is None and (status := check_stopping(run)) is None:
+        status = run.certify(look_back=False) if check_start else None
+        while status is None and (status := run.stopped()) is None:
             run.advance()
             if any([callback(run) for callback in callbacks]):
                 return Status.CALLBACK
@@ -193,102 +190,30 @@ def run_steps(run: Run, callbacks: Sequence[Callback], check_start: bool = False
         return Status.ROWS_LOST
 
 
-def check_stopping(run: Run) -> Status | None:
-    """Why the run should end now; None if it should continue."""
-    if run.certifies and _may_end(run) and (status := _recompute(run)) is not None:
-        return status
-    if run.iteration >= run.max_iter:
-        return Status.MAX_ITER
-    return Status.TIME_LIMIT if expired() else None
-
-
-def _may_end(run: Run) -> bool:
-    """Whether what the steps have found calls for a recomputation; one that fails is not repeated at once."""
-    if run.f.convex and not run.convex:
-        return True
-    if not run.iteration or (run.passes < run.next_recomputation and not run.state.done):
-        return False
-    # The scale of the gap may cost a read: it is computed only if there is a gap.
-    if run.state.done or (math.isfinite(run.gap) and run.relative_gap <= max(run.tol, _precision(run))):
-        return True
-    # The bound of a step that did not optimise the intercept is lowered by the derivative along it, and the
-    # recomputation will prove more.
-    found = run.state.evaluation
-    return found is not None and found.rest is not None and run.state.gap <= 0.5 * run.tol * run.scale
-
-
-def _recompute(run: Run, look_back: bool = True) -> Status | None:
-    """The status of a run that should end: it has converged only once that was recomputed from the point alone."""
-    certificate = recompute_certificate(run, look_back)
-    status = _status_of(run, certificate)
-    if status is None and run.iteration and (run.state.done or certificate.gap / run.scale <= _precision(run)):
-        smoothed = run.f.structure.smoothing_error > run.lower_bound.allowance
-        status = Status.SMOOTHED if smoothed else Status.PRECISION
-    run.next_recomputation = next_check(run.passes)
-    return status
-
-
-def _status_of(run: Run, certificate: Certificate) -> Status | None:
-    """What a certificate says by itself: that the tolerance is met, or that the function is not convex."""
-    if run.f.convex and not run.convex:
-        return Status.NOT_CONVEX
-    if not (math.isfinite(certificate.gap) and certificate.gap / run.scale <= run.tol):
-        return None
-    return Status.CONVERGED if run.convex else Status.STATIONARY
-
-
-def _precision(run: Run) -> float:
-    """The relative gap below which rounding, or the smoothing of the function, decides, not the solver."""
-    return 2.0 * (run.lower_bound.allowance + run.f.structure.smoothing_error) / run.scale if run.convex else 0.0
-
-
-def _certify_last(run: Run, status: Status) -> Status:
-    """Make the certificate of a run that was stopped; its status may be that the tolerance was just reached."""
-    stopped = status
-    try:  # the value of the last iterate, for the last row of the trace and perhaps as the best one
-        run.learn_value(run.iteration, run.opened.evaluate(run.state.x, tangent=False).reported)
-    except NotFiniteError:
-        status = Status.NOT_FINITE
-    found = _status_of(run, recompute_certificate(run, look_back=status is not Status.NOT_FINITE))
-    if found is Status.NOT_CONVEX or (found is not None and status in (Status.MAX_ITER, Status.TIME_LIMIT)):
-        status = found
-    return stopped if stopped is Status.INTERRUPTED else status  # an interrupt ends other runs too
-
-
-def kept_fields(kind: Any) -> dict[str, str]:
-    """The fields of a class of states that outlive a run, with their declared types; others may hold data."""
-    return {each.name: str(each.type) for each in fields(kind) if not each.metadata.get("transient")}
-
-
-def _result(run: Run, status: Status, compiled: float, resumable: bool) -> Result:
-    """The result of a run; no other run can continue from its state unless it is ``resumable``."""
+def _result(run: Run, status: Status, chosen: Plan | None, compiled: float) -> Result:
+    """The result of a run."""
     assert run.certificate is not None
     short = status in (Status.MAX_ITER, Status.PRECISION) and run.iteration > 0
     if short and not run.f.reported.structure.predictions and not run.value < run.first_value:
         status = Status.STALLED
-    x, state = run.best, State(run.iteration, Point(run.best.w))
-    if resumable:
-        problem = fingerprint(run.f, run.ball, run.solver)
-        kept = {name: getattr(run.state, name) for name in kept_fields(type(run.state))}
-        state = type(run.state)(**kept, solver=run.solver, problem=problem)
+    kept = {name: getattr(run.state, name) for name in kept_fields(type(run.state))}
     return Result(
-        w=x.w.copy(),
-        intercept=None if x.intercept is None else x.intercept.copy(),
+        w=run.best.w.copy(),
+        intercept=None if run.best.intercept is None else run.best.intercept.copy(),
         value=run.value,
-        bound=run.lower_bound.bound if run.convex else None,
+        bound=run.bound if run.convex else None,
         gap=run.gap,
         relative_gap=run.relative_gap,
-        smallest_gap=None if run.convex else min(run.smallest_gap, (run.latest_gap, run.iteration)),
         n_iter=run.iteration,
         n_passes=run.passes,
         seconds=run.seconds,
         status=status,
         trace=run.trace,
         certificate=run.certificate,
-        state=state,
+        state=type(run.state)(**kept, solver=run.solver, problem=fingerprint(run.f, run.ball, run.solver)),
         solver=run.solver,
         multiplier=run.multiplier,
-        plan=run.plan,
+        plan=chosen,
         compile_seconds=compiled,
     )
 
@@ -296,8 +221,10 @@ def _result(run: Run, status: Status, compiled: float, resumable: bool) -> Resul
 # ---------------------------------------------------------------- arguments
 
 
-def _load_checkpoint(state: Any) -> SavedRun:
-    """What a checkpoint holds; raises TypeError if `state` is no path."""
+def _load(state: Any) -> State | SavedRun | None:
+    """The earlier run to go on from: a state as it is, or what a checkpoint holds."""
+    if state is None or isinstance(state, State):
+        return state
     if not isinstance(state, str | os.PathLike):
         raise TypeError(
             f"`state` must be the `state` of a result or the path of a checkpoint, got {type(state).__name__}."
@@ -350,6 +277,11 @@ def _first_state(
     return replace(solver.init(f, ball, x, count("seed", seed, lowest=0)), solver=solver)
 
 
+def kept_fields(kind: Any) -> dict[str, str]:
+    """The fields of a class of states that outlive a run, with their declared types; others may hold data."""
+    return {each.name: str(each.type) for each in fields(kind) if not each.metadata.get("transient")}
+
+
 def fingerprint(f: SmoothFunction, ball: ConstraintSet, solver: Solver) -> dict[str, str]:
     """The parts of a problem, each as a string that tells it from others: tangents of one function bound no other."""
     parts = {"objective": f.fingerprint(), "set": _describe(ball), "solver": _describe(solver)}
@@ -391,8 +323,6 @@ class Run:
         objective is not convex); infinite until known.
     best : Point
         The point with the best value.
-    smallest_gap : tuple
-        The smallest Frank-Wolfe gap found if the objective is not convex, and its iteration.
     state : State
         The state of the solver.
     trace : Trace
@@ -417,29 +347,26 @@ class Run:
         tol: float,
         max_iter: int,
         record: int,
-        plan: Plan | None = None,
         certifies: bool = True,
     ) -> None:
         self.f, self.ball, self.solver, self.state = f, ball, solver, state
-        self.tol, self.max_iter, self.record, self.plan, self.certifies = tol, max_iter, record, plan, certifies
+        self.tol, self.max_iter, self.record, self.certifies = tol, max_iter, record, certifies
         # Callbacks may read the data through `f`; the run counts only what it reads itself.
-        self.opened = f.open()
-        self.trace, self.lower_bound = Trace(), LowerBound(ball, f.shape)
+        self.opened, self.trace, self.lower_bound = f.open(), Trace(), LowerBound(ball, f.shape)
         self.seconds, self.first_iteration, self.passes_before = 0.0, state.t, 0.0
-        self.best, self.value, self.first_value = state.x, math.inf, math.inf
+        self.best, self.value, self.first_value, self.latest_gap = state.x, math.inf, math.inf, math.inf
         #: Whether tangents bound the function: it is said to be convex, and no value contradicts that.
         self.convex = f.convex
-        self.latest_gap, self.smallest_gap = math.inf, (math.inf, 0)
-        #: The point whose value sets the scale of gaps where the minimum is close to zero.
+        #: The point whose value sets the scale of gaps where the minimum is close to zero, and that value once known.
         self.centre = ball.centre(f.shape) if f.structure.term_size is None else zeros(f.shape)
-        #: The value there and the multiplier of the radius, once they are known.
         self.centre_value = math.nan
-        self.multiplier: float | None = None
-        self.next_tangent, self.next_recomputation = next_check(0.0), 0.0
+        #: The passes at which the next tangent is taken, and the next certificate is tried.
+        self.next_tangent, self.next_certificate = next_check(0.0), 0.0
         #: Whether bounds and averages came from a file, so that only what is proved again at the end counts.
         self.unproved = False
-        #: The certificate of the present iterate, once it was made.
+        #: The certificate of the present iterate and the multiplier of the radius, once they are known.
         self.certificate: Certificate | None = None
+        self.multiplier: float | None = None
 
     @property
     def iteration(self) -> int:
@@ -459,11 +386,11 @@ class Run:
     @property
     def gap(self) -> float:
         """The certified gap of the best point, or the latest Frank-Wolfe gap if the objective is not convex."""
-        return self.value - self.lower_bound.bound if self.convex else self.latest_gap
+        return self.value - self.bound if self.convex else self.latest_gap
 
     @property
     def scale(self) -> float:
-        """What gaps are relative to."""
+        """What gaps are relative to; computing it may cost a read."""
         if math.isnan(self.centre_value):
             f = self.opened
             try:
@@ -478,20 +405,63 @@ class Run:
         gap = self.gap
         return gap / self.scale if math.isfinite(gap) else math.inf
 
+    def stopped(self) -> Status | None:
+        """Why the run should end now; None if it should continue."""
+        due = self.iteration > 0 and (self.state.done or self.passes >= self.next_certificate)
+        contradicted = self.f.convex and not self.convex
+        if self.certifies and (contradicted or (due and self._may_have_converged())):
+            status = self.certify()
+            if status is not None:
+                return status
+        if self.iteration >= self.max_iter:
+            return Status.MAX_ITER
+        return Status.TIME_LIMIT if expired() else None
+
+    def _may_have_converged(self) -> bool:
+        """Whether what the steps have found calls for a certificate."""
+        # The scale may cost a read: it is computed only if there is a gap.
+        known = math.isfinite(self.gap)
+        if self.state.done or (known and self.relative_gap <= max(self.tol, self._precision())):
+            return True
+        # The bound of a step that did not optimise the intercept is lowered by the derivative along it, and the
+        # certificate will prove more.
+        found = self.state.evaluation
+        return found is not None and found.rest is not None and self.state.gap <= 0.5 * self.tol * self.scale
+
+    def _precision(self) -> float:
+        """The relative gap below which rounding, or the smoothing of the function, decides, not the solver."""
+        allowance = self.lower_bound.allowance + self.f.structure.smoothing_error
+        return 2.0 * allowance / self.scale if self.convex else 0.0
+
+    def certify(self, stopped: Status | None = None, look_back: bool = True) -> Status | None:
+        """Recompute the certificate from the best point alone; the status of the run if it should end, else None.
+
+        ``stopped`` is why the run has ended already. Then the last iterate, whose value may be unknown, is evaluated
+        first, and the status changes if the tolerance was just reached.
+        """
+        if stopped is not None:
+            try:
+                self.learn_value(self.iteration, self.opened.evaluate(self.state.x, tangent=False).reported)
+            except NotFiniteError:
+                stopped, look_back = stopped if stopped is Status.INTERRUPTED else Status.NOT_FINITE, False
+        certificate = recompute_certificate(self, look_back and stopped is not Status.NOT_FINITE)
+        relative_gap = certificate.gap / self.scale if math.isfinite(certificate.gap) else math.inf
+        self.next_certificate = next_check(self.passes)
+        if self.f.convex and not self.convex:
+            return stopped if stopped is Status.INTERRUPTED else Status.NOT_CONVEX  # an interrupt ends other runs too
+        if relative_gap <= self.tol and stopped in (None, Status.MAX_ITER, Status.TIME_LIMIT):
+            return Status.CONVERGED if self.convex else Status.STATIONARY
+        if stopped is None and self.iteration and (self.state.done or relative_gap <= self._precision()):
+            smoothed = self.f.structure.smoothing_error > self.lower_bound.allowance
+            return Status.SMOOTHED if smoothed else Status.PRECISION
+        return stopped
+
     def advance(self) -> None:
         """Make one step of the solver, record what it found, and take a tangent for the certificate if one is due."""
         begun, f, before, self.certificate = working_clock(), self.opened, self.state.x, None
-        if not (self.iteration or f.structure.predictions or same(self.state.x.w, self.centre)):
+        if not (self.iteration or f.structure.predictions or same(before.w, self.centre)):
             _ = self.scale  # the size of a user's function at the centre tells what is rounding at a good start
-        try:
-            state = self.solver.step(f, self.ball, self.state)
-        except (ValueError, ArithmeticError, LookupError) as error:
-            if not self.unproved or isinstance(error, NotFiniteError):
-                raise
-            raise ValueError(  # numbers of a file that look well may lead beyond the range of floats
-                f"the checkpoint leads to a step that fails ({error}); restore it from a copy, or begin anew with "
-                "`start=`."
-            ) from error
+        state = self.solver.step(f, self.ball, self.state)
         if is_structured(state.x.w):  # factors that exceed their memory are compressed
             from projfree.sets.weighted import compressed
 
@@ -503,7 +473,7 @@ class Run:
         self.convex = self.convex and not f.structure.contradicted
         tangent = state.evaluation if state.evaluation is not None and state.evaluation.exact else None
         if self.convex and tangent is not None:
-            self._add_tangent(state, tangent)
+            self.lower_bound.add_step(state, tangent)
         found = {}  # the evaluations of iterates that cost no read
         for t, x in ((self.iteration - 1, before), (self.iteration, state.x)):
             if tangent is not None and tangent.point.handle is x.handle:
@@ -523,20 +493,10 @@ class Run:
             self.state = replace(state, x=found[self.iteration].point)  # with the intercept that was found
         self.seconds += max(0.0, working_clock() - begun)
         if self.record and self.iteration % self.record == 0:
-            bound = self.lower_bound.bound if self.convex else math.nan
+            bound = self.bound if self.convex else math.nan
             self.trace.append(self.iteration, self.passes, self.seconds, bound, state.gamma)
         for t, each in found.items():
             self.learn_value(t, each.reported, state.gap if each is tangent else math.nan)
-
-    def _add_tangent(self, state: State, evaluation: Evaluation) -> None:
-        """Take the bound that the step has proved, and average its tangent with earlier ones."""
-        found = evaluation.reported
-        # The bound of a run on a perturbed function is one on that function, not on the reported one.
-        own = found.tangent is evaluation.tangent
-        if own and state.bound is not None:
-            self.lower_bound.take(state.bound.bound, state.bound.allowance, found.point.w)
-            return
-        self.lower_bound.add(found.slope, found.point.w, state.m if own else None, state.oracle_result)
 
     def learn_value(self, iteration: int, found: Evaluation, gap: float = math.nan) -> None:
         """Record what is known about an iterate; ``gap`` is the Frank-Wolfe gap there if it is known."""
@@ -549,8 +509,6 @@ class Run:
         if found.value < self.value:
             self.best, self.value = found.point, found.value
         if not self.convex and found.tangent is not None:
-            self.latest_gap = gap
             if math.isnan(gap):
-                self.latest_gap = frank_wolfe_gap(self.ball, found.slope.gradient, found.point.w)
-            self.smallest_gap = min(self.smallest_gap, (self.latest_gap, iteration))
-            row["gap"] = self.latest_gap
+                gap = frank_wolfe_gap(self.ball, found.slope.gradient, found.point.w)
+            self.latest_gap = row["gap"] = gap

@@ -8,7 +8,9 @@ from typing import Any
 
 from projfree.algebra import FactoredShape, Minorant, zeros
 from projfree.checks import Array
+from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
+from projfree.solvers.base import State
 
 #: Averaging exponents. Two is Primal Averaging's own; larger ones forget early tangents sooner and certify 10 to
 #: 100 times earlier.
@@ -69,6 +71,18 @@ class LowerBound:
     def reset(self) -> None:
         """Hold no bound as proved; the averages and the witness stay, as points where a look may be worthwhile."""
         self.bound, self.allowance, self.witnessed = -math.inf, 0.0, -math.inf
+
+    def add_step(self, state: State, evaluation: Evaluation) -> None:
+        """Take the bound that a step has proved, or average its tangent with earlier ones.
+
+        The bound of a step on a perturbed function is one on that function, not on the reported one.
+        """
+        found = evaluation.reported
+        own = found.tangent is evaluation.tangent
+        if own and state.bound is not None:
+            self.take(state.bound.bound, state.bound.allowance, found.point.w)
+        else:
+            self.add(found.slope, found.point.w, state.m if own else None, state.oracle_result)
 
     def add(self, m: Minorant, z: Array, queried: Minorant | None = None, result: Any = None) -> None:
         """Average in the tangent ``m`` taken at ``z``, and find what it proves.

@@ -64,10 +64,6 @@ class Path:
         return float(sum(result.n_passes for result in self.results))
 
 
-class PathInterrupted(Interrupted):
-    """Ctrl-C in a path; ``found`` is the path of the radii that were solved, the largest one interrupted."""
-
-
 def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array, **settings: Any) -> Path:
     """Minimise an objective over balls of several radii, from the smallest to the largest.
 
@@ -122,7 +118,7 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
             results[k] = stop.found if form is None else _on_rows(f, form, stop.found, settings)
             done = sorted(results)
             found = Path(wanted[done], tuple(results[j] for j in done))
-            raise PathInterrupted(found, f"interrupted at the radius {wanted[k]:g}") from stop
+            raise Interrupted(found, f"interrupted at the radius {wanted[k]:g}") from stop
     return Path(wanted, tuple(results[k] for k in range(len(wanted))))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projfree.checks import Array, html_table, real_array
+from projfree.checks import Array, real_array
 from projfree.run.certificate import Certificate
 from projfree.solvers.base import Solver, State
 from projfree.solvers.choose import Plan
@@ -64,7 +64,7 @@ class Trace:
         return dict.fromkeys(COLUMNS, math.nan)
 
     def withdraw_bounds(self) -> None:
-        """Forget all bounds, and the gaps to them."""
+        """Forget all bounds and the gaps to them, because the function is not convex."""
         for row in self._rows:
             row["bound"] = row["gap"] = math.nan
 
@@ -171,8 +171,6 @@ class Result:
     relative_gap : float
         ``gap / max(|value|, 1e-6 |f0|)``, with f0 the value at the centre of the set (at zero for losses with
         exponentials).
-    smallest_gap : tuple of float and int, or None
-        Where the objective is not convex, the smallest Frank-Wolfe gap found and its iteration.
     n_iter, n_passes : int and float
         Iterations, and rows read divided by rows, the exit check included.
     seconds : float
@@ -212,7 +210,6 @@ class Result:
     bound: float | None
     gap: float
     relative_gap: float
-    smallest_gap: tuple[float, int] | None
     n_iter: int
     n_passes: float
     seconds: float
@@ -230,24 +227,17 @@ class Result:
         """The vertices that the last iterate is a mixture of and their weights; None but for `PairwiseFrankWolfe`."""
         return self.state.active_set
 
-    def _lines(self) -> dict[str, str]:
-        gap = f"{self.gap:.3g}  (relative {self.relative_gap:.3g})"
+    def __repr__(self) -> str:
         lines = {"value": f"{self.value:.10g}"}
-        if self.smallest_gap is not None:
-            lines["Frank-Wolfe gap"] = gap
-            lines["smallest gap"] = f"{self.smallest_gap[0]:.3g}  at iteration {self.smallest_gap[1]}"
-        else:
-            lines["lower bound"], lines["certified gap"] = f"{self.bound:.10g}", gap
+        if self.bound is not None:
+            lines["lower bound"] = f"{self.bound:.10g}"
+        kind = "Frank-Wolfe gap" if self.bound is None else "certified gap"
+        lines[kind] = f"{self.gap:.3g}  (relative {self.relative_gap:.3g})"
         lines["work"] = f"{self.n_iter} iterations, {self.n_passes:.4g} passes, {self.seconds:.3g} s"
         if self.compile_seconds > 0.0:
             lines["compiled"] = f"{self.compile_seconds:.3g} s, once: the next process finds the code on disk"
-        return lines | {"solver": repr(self.solver)}
-
-    def __repr__(self) -> str:
-        return "\n".join([f"Result: {self.status}", *(f"  {k:<15}  {text}" for k, text in self._lines().items())])
-
-    def _repr_html_(self) -> str:
-        return html_table(f"Result: {self.status}", self._lines())
+        lines["solver"] = repr(self.solver)
+        return "\n".join([f"Result: {self.status}", *(f"  {name:<15}  {text}" for name, text in lines.items())])
 
 
 class Interrupted(KeyboardInterrupt):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from projfree import solvers
 from projfree.algebra import FactoredShape
-from projfree.checks import count, html_table, instance
+from projfree.checks import count, instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver
@@ -48,9 +48,6 @@ class Plan:
     def explain(self) -> str:
         """The problem, the solver and the reason for it, in words."""
         return f"{self.problem}\n  {self.solver!r}: {self.why}"
-
-    def _repr_html_(self) -> str:
-        return html_table(f"Plan: {self.problem}", {"solver": repr(self.solver), "why": self.why})
 
 
 def plan(f: SmoothFunction, ball: ConstraintSet, *, radii: int = 1) -> Plan:
