@@ -42,7 +42,7 @@ class Standardized(TransformedData):
     >>> from projfree import as_data
     >>> data = as_data(np.array([[1.0, 5.0], [3.0, 5.0]]), [0.0, 1.0], centre=True, scale=True)
     >>> data.apply(np.array([1.0, 1.0])).tolist(), data.column_stats.raw(np.array([2.0, 0.0]), 0.5)
-    ([-1.0, 1.0], (array([2., 0.]), array(-3.5)))
+    ([-1.0, 1.0], (array([2., 0.]), np.float64(-3.5)))
     """
 
     def __init__(self, data: LocalData, shift: Any, scale: Any) -> None:

@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 #: The relative gap is the gap divided by the value, or by this part of the value at the centre if that is larger.
 CENTRE_SHARE = 1e-6
+#: A value at the centre below this part of the terms whose difference it is, is rounding.
+ROUNDED = 1e-12
 #: The smallest scale, far above the rounding of a function that is zero everywhere.
 LEAST_SCALE = 1e-270
 #: What to do if a state, or a checkpoint, cannot be used.
@@ -397,7 +399,9 @@ class Run:
                 self.centre_value = f.evaluate(f.point(self.centre), tangent=False).reported.value
             except NotFiniteError:  # a function that is not defined there: gaps are relative to the value itself
                 self.centre_value = 0.0
-        return max(abs(self.value), CENTRE_SHARE * abs(self.centre_value), LEAST_SCALE)
+        centre, terms = abs(self.centre_value), self.f.structure.term_size or 0.0
+        share = terms if centre <= ROUNDED * terms else CENTRE_SHARE * centre  # any value as small is rounding
+        return max(abs(self.value), share, LEAST_SCALE)
 
     @property
     def relative_gap(self) -> float:
