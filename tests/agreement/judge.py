@@ -12,7 +12,7 @@ from agreement.inside import pulled
 from agreement.problems import Problem
 
 from projfree import Objective, QuadraticForm, Result
-from projfree.losses.base import ROUNDING, LogLinkLoss, SmoothedLoss
+from projfree.losses.base import LogLinkLoss, SmoothedLoss
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -145,9 +145,9 @@ def _moved(problem: Problem, result: Result) -> tuple[Array, Array, Array]:
     values = loss.exact(u, t.y) if isinstance(loss, SmoothedLoss) else loss.value(u, t.y)
     slopes = loss.derivative(u, t.y)
     if isinstance(loss, LogLinkLoss):
-        # What the loss states: its values err by `ROUNDING` units of value and floor, and it is no steeper than this.
+        # What the loss states: its values err by `rounding` units of value and floor, and it is no steeper than this.
         size = values + loss.floor(t.y)
-        values = size * (1.0 + 2.0 * EPS * ROUNDING / _unit(problem))
+        values = size * (1.0 + 2.0 * EPS * loss.rounding / _unit(problem))
         return np.asarray(_unit(problem) * (sizes + np.abs(b) + 1.0)), values, 3.0 * size
     size = sizes + np.abs(b) + (0.0 if loss.labels else np.abs(t.y))
     return np.asarray(_unit(problem) * size), values, slopes

@@ -23,7 +23,7 @@ from projfree.losses import (
     SquaredHinge,
     SquaredSigmoid,
 )
-from projfree.losses.base import ROUNDING, LogLinkLoss
+from projfree.losses.base import LogLinkLoss
 
 ELEMENTWISE = [
     Squared(),
@@ -72,7 +72,7 @@ def test_relative_accuracy(tile_of, loss, scale):
     near = np.abs(u) < 690.0 if loss.labels else np.ones(len(u), bool)  # beyond, the result is held at e^-700
     for found, true, size in zip(both(tile_of(loss), loss, u, y), truth, sizes, strict=True):
         error = np.abs(found - true)[near]
-        assert np.all(error <= (ROUNDING * EPS * (np.abs(true) + size) + 1e-300)[near]), float(np.max(error))
+        assert np.all(error <= (loss.rounding * EPS * (np.abs(true) + size) + 1e-300)[near]), float(np.max(error))
 
 
 @pytest.mark.parametrize("loss", ELEMENTWISE, ids=repr)

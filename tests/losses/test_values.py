@@ -20,7 +20,6 @@ from projfree.losses import (
     SquaredHinge,
     SquaredSigmoid,
 )
-from projfree.losses.base import ROUNDING
 
 DIGITS = decimal.Context(prec=60, Emax=10**9, Emin=-(10**9))
 ELEMENTWISE = [
@@ -96,8 +95,8 @@ def test_accuracy_against_60_digits(loss, dtype):
     value, derivative = both(loss, u, y)
     with decimal.localcontext(DIGITS):
         exact = [reference(loss, Decimal(float(a)), Decimal(float(b))) for a, b in zip(u, y, strict=True)]
-        assert max(relative_error(v, e[0]) for v, e in zip(value, exact, strict=True)) <= ROUNDING
-        assert max(relative_error(d, e[1]) for d, e in zip(derivative, exact, strict=True)) <= ROUNDING
+        assert max(relative_error(v, e[0]) for v, e in zip(value, exact, strict=True)) <= loss.rounding
+        assert max(relative_error(d, e[1]) for d, e in zip(derivative, exact, strict=True)) <= loss.rounding
 
 
 @both_types
@@ -113,7 +112,7 @@ def test_softmax_accuracy_against_60_digits(k, spread, dtype):
         for i in range(len(u)):
             exact, slopes = softmax_reference([Decimal(float(x)) for x in u[i]], y[i])
             errors = [relative_error(value[i], exact), *map(relative_error, derivative[i], slopes)]
-            assert max(errors) <= ROUNDING
+            assert max(errors) <= Softmax().rounding
 
 
 def test_exact_smoothness():
@@ -226,7 +225,7 @@ def test_softmax_sums_many_small_terms(order):
     u[:, 0], u[:, 1] = 30, 0
     value = Softmax().value(u, np.zeros(3, int))
     exact = math.log1p(math.exp(-30) * (1 + 3998 * math.exp(u[0, 2])))
-    np.testing.assert_allclose(value, exact, rtol=ROUNDING * np.finfo(float).eps)
+    np.testing.assert_allclose(value, exact, rtol=Softmax().rounding * np.finfo(float).eps)
 
 
 def test_softmax_probabilities():

@@ -25,7 +25,7 @@ from projfree.data.entries import FactoredEntriesData
 from projfree.data.rows import Step, tangent_size
 from projfree.data.workspace import Workspace
 from projfree.deadline import expired
-from projfree.losses.base import ROUNDING, Loss
+from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull, HullSums, Local, Look
@@ -72,7 +72,7 @@ class Offsets(Intercept):
         self.map = OffsetMap((data.shape(())[0], data.shape(())[1]), kinds)
         #: The largest number of terms in a sum over one offset's entries.
         most = float(data.n if kinds[0] else data.most_in_line())
-        self.rounding = replace(self.rounding, units=max(data.rounding_units, most) + 2.0 * ROUNDING + 8.0)
+        self.rounding = replace(self.rounding, units=max(data.rounding_units, most) + 2.0 * loss.rounding + 8.0)
         self.constant = self.map.zero()
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:

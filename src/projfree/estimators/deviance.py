@@ -9,7 +9,7 @@ import numpy as np
 
 from projfree.algebra import UNIT
 from projfree.checks import Array
-from projfree.losses.base import ROUNDING, LogLinkLoss, Loss
+from projfree.losses.base import LogLinkLoss, Loss
 from projfree.losses.log_link import log_of
 
 
@@ -37,7 +37,7 @@ def deviances(loss: Loss, u: Array, y: Array, mean: Array) -> tuple[Array, Array
     """For each row the deviance of a linear prediction, that of the mean of the targets, and the rounding of both."""
     null = np.broadcast_to(log_of(mean), u.shape)
     floor = loss.floor(y) if isinstance(loss, LogLinkLoss) else np.zeros(u.shape)
-    return loss.value(u, y), np.where(mean > 0.0, loss.value(null, y), 0.0), 2.0 * UNIT * ROUNDING * floor
+    return loss.value(u, y), np.where(mean > 0.0, loss.value(null, y), 0.0), 2.0 * UNIT * loss.rounding * floor
 
 
 def explained_part(own: Array, null: Array, rounding: Array | float = 0.0) -> float:

@@ -11,11 +11,6 @@ import numpy as np
 
 from projfree.checks import Array, all_finite, plain_array, real_array, shown
 
-#: Relative error of values and derivatives in units of the dtype's eps, for the ``u`` and ``y`` held in memory. The
-#: largest count is that of softmax (26, see there), where NumPy's exp and log1p err by at most 4 ulp. The absolute
-#: error of a result below the smallest normal number is at most that number.
-ROUNDING = 32.0
-
 _ENCODE = "encode the classes first, e.g. with `names, y = np.unique(y, return_inverse=True)`"
 
 
@@ -45,6 +40,10 @@ class Loss(ABC):
     labels: bool = False
     #: A number that no value is below.
     lower_bound: float = -math.inf
+    #: Relative error of values and derivatives in units of the dtype's eps, for the ``u`` and ``y`` held in memory. The
+    #: largest count is that of softmax (26, see there), where NumPy's exp and log1p err by at most 4 ulp. The absolute
+    #: error of a result below the smallest normal number is at most that number.
+    rounding: float = 32.0
     #: ``kernel(parameters, u, y, value, slope)``, a static method that numba compiles for large tables: it writes the
     #: losses and derivatives of some predictions. All arrays are flat float64, k predictions a row; ``value`` has k
     #: entries a row too, one for a coupled loss, and ``y`` has k or, for class indices, one. ``parameters`` are the
@@ -55,7 +54,7 @@ class Loss(ABC):
         """Inherit no constant and no closed form of the parent where a subclass of a loss is another function."""
         super().__init_subclass__(**settings)
         if any(name in vars(cls) for name in ("value", "derivative", "second")):
-            for name in ("lower_bound", "kernel", "intercept_step", "smoothing_error", "lipschitz"):
+            for name in ("lower_bound", "rounding", "kernel", "intercept_step", "smoothing_error", "lipschitz"):
                 first = next((base for base in reversed(cls.__mro__) if name in vars(base)), cls)
                 if first is not cls and name not in vars(cls):
                     setattr(cls, name, vars(first)[name])
@@ -107,8 +106,8 @@ class LogLinkLoss(Loss):
     def floor(self, y: Array) -> Array:
         """What the error of a value is relative to besides the value, which is a difference of larger terms.
 
-        A value errs by at most `ROUNDING` eps times the sum of value and floor, and a derivative is, up to `ROUNDING`
-        eps times itself, that of a prediction which differs by at most `ROUNDING` eps.
+        A value errs by at most `rounding` eps times the sum of value and floor, and a derivative is, up to `ROUNDING`
+        eps times itself, that of a prediction which differs by at most `rounding` eps.
         """
 
     def intercept_step(self, slope: Array, second: Array) -> Array | None:

@@ -44,6 +44,7 @@ class Huber(Loss):
 
     smoothness = 2.0
     lower_bound = 0.0
+    rounding = 4.0  # r: 1/2, doubled by c (2|r| - c), whose two operations add 1; float32 rounds delta too: 5/2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", positive("Huber(delta=...)", self.delta))

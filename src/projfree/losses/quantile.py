@@ -49,6 +49,7 @@ class Quantile(SmoothedLoss):
     delta: float = 1.0
 
     lower_bound = 0.0
+    rounding = 4.0  # r: 1/2, doubled by r^2; beyond, r - d has both parts of one sign and three operations: 5/2
 
     def __post_init__(self) -> None:
         q = positive("Quantile(quantile=...)", self.quantile)

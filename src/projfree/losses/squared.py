@@ -29,6 +29,7 @@ class Squared(Loss):
 
     smoothness = 2.0
     lower_bound = 0.0
+    rounding = 2.0  # u - y is rounded once (eps / 2), doubled by the square, which is rounded once: 3/2
 
     def value(self, u: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):

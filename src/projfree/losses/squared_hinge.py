@@ -34,6 +34,7 @@ class SquaredHinge(Loss):
     labels = True
     smoothness = 2.0
     lower_bound = 0.0
+    rounding = 2.0  # 1 - m is rounded once (eps / 2), doubled by the square, which is rounded once: 3/2
 
     def value(self, u: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):

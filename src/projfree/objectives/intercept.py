@@ -21,7 +21,7 @@ from projfree.data.base import Data
 from projfree.data.rows import FormImages, tangent_size
 from projfree.data.workspace import Workspace
 from projfree.deadline import expired
-from projfree.losses.base import ROUNDING, LogLinkLoss, Loss
+from projfree.losses.base import LogLinkLoss, Loss
 from projfree.losses.squared import is_squared
 from projfree.numerics.root_finding import NoRootError, find_roots
 from projfree.objectives.evaluation import Evaluation
@@ -61,7 +61,7 @@ class Intercept:
 
     def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
         self.loss, self.data, self.outputs = loss, data, outputs
-        units, floor = data.rounding_units + 2.0 * ROUNDING + 8.0 + sum(outputs), 0.0
+        units, floor = data.rounding_units + 2.0 * loss.rounding + 8.0 + sum(outputs), 0.0
         if isinstance(loss, LogLinkLoss):
             floor = float(data.open().fold(FloorSum(loss), (self._zero,))[0])
         self.rounding = Rounding(loss, data, units, floor)

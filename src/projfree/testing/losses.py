@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from projfree.checks import Array
-from projfree.losses.base import ROUNDING, LogLinkLoss, Loss
+from projfree.losses.base import LogLinkLoss, Loss
 
 #: The step of difference quotients: a power of two, about the root of the rounding of extended precision.
 STEP = 2.0**-17
@@ -114,7 +114,7 @@ def results_are_in_the_form_of_predictions(loss: Loss, u: Array, y: Array) -> No
 
 
 def results_are_accurate(loss: Loss, u: Array, y: Array) -> None:
-    """Value and derivative agree with the next wider type to `ROUNDING` eps relative to their own size.
+    """Value and derivative agree with the next wider type to `rounding` eps relative to their own size.
 
     For a value this size includes the `floor`, where there is one, and for the derivative the second derivative.
     """
@@ -128,7 +128,7 @@ def results_are_accurate(loss: Loss, u: Array, y: Array) -> None:
             size = size + (_floor(loss, y_wide) if method == loss.value else loss.second(u_wide, y_wide))
         fits = np.abs(exact) <= info.max
         error = np.abs(found[fits] - exact[fits])
-        assert np.all(error <= ROUNDING * info.eps * size[fits] + info.tiny), (method, found, exact)
+        assert np.all(error <= loss.rounding * info.eps * size[fits] + info.tiny), (method, found, exact)
         assert np.all(np.isinf(found[~fits]))
 
 
@@ -146,7 +146,7 @@ def inputs_are_kept(loss: Loss, u: Array, y: Array) -> None:
     frozen = [np.array(x, order="F") for x in (u, y)]
     for x in frozen:
         x.flags.writeable = False
-    slack = 2 * ROUNDING * np.finfo(u.dtype).eps
+    slack = 2 * loss.rounding * np.finfo(u.dtype).eps
     for method in (loss.value, loss.derivative, loss.second):
         np.testing.assert_allclose(method(*frozen), method(u, y), rtol=slack, atol=slack * _scale(loss))
 
@@ -246,7 +246,7 @@ def _scale(loss: Loss) -> float:
 def _rounding(loss: Loss, size: Array) -> Array:
     """Rounding of a sum of terms whose sizes add up to `size`, and of what underflows."""
     info = np.finfo(size.dtype)
-    return np.asarray(ROUNDING * info.eps * size + info.tiny)
+    return np.asarray(loss.rounding * info.eps * size + info.tiny)
 
 
 def _eigenvalues(loss: Loss, u: Array, y: Array) -> Array:
