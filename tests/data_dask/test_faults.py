@@ -178,7 +178,6 @@ def test_a_source_that_changes_is_refused(table):
 
     with dask.config.set(scheduler="synchronous"):
         data = as_data([dask.delayed(moving)()], [dask.delayed(y)], memory=1)
-        Objective(Logistic(), data)
         with pytest.raises(ChangedError, match="partition 0 of the data was computed again to other numbers"):
             run(data, PrimalAveraging())
 
