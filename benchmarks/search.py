@@ -27,7 +27,7 @@ from sklearn.linear_model import Lasso, LassoCV, Ridge, RidgeCV, lasso_path
 from sklearn.model_selection import KFold
 
 from projfree import ConstrainedRegressorCV
-from projfree.numerics.quadratic_path import minimise_path
+from projfree.numerics.lp_quadratic import minimise_path
 
 SHAPES = ("2000x50", "8000x276", "200x1000", "600x1000", "3000x1000")
 #: Our tolerances, those that `LassoCV` is tried at with the most iterations, and both by default.
@@ -71,8 +71,8 @@ class Fold:
 
     def minima(self, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The minima over l_1 balls and their multipliers, for increasing radii."""
-        found = minimise_path(self.H, self.b, 1.0, radii, least=-self.c)
-        return np.array([self.value(w) for w in found.w]), found.multipliers
+        found = minimise_path(self.H, self.b, 1.0, radii)
+        return np.array([self.value(one.w) for one in found]), np.array([one.multiplier for one in found])
 
     def _penalised(self) -> np.ndarray:
         """Upper bounds on the minima of the loss plus 2 alpha times the norm; the radius is interpolated in it."""

@@ -14,7 +14,7 @@ from projfree.data import as_data
 from projfree.data.gram import Gram
 from projfree.estimators.table import Table
 from projfree.losses.squared import Squared
-from projfree.numerics.quadratic_path import minimise_path, times
+from projfree.numerics.lp_quadratic import minimise_path
 from projfree.objectives import Objective
 from projfree.objectives.quadratic import QuadraticForm, gram_form
 from projfree.run import Result
@@ -126,16 +126,19 @@ class FoldMoments:
     def solve(self, p: float, radii: Array) -> Solutions:
         """The minimisers over the l_p balls of these radii, in the units of the features."""
         f = self.form
-        path = minimise_path(f.H, f.b, p, radii, least=-f.c)  # as squares are not negative
-        w = path.w.reshape(len(radii), -1)
-        images = times(f.H, path.w).reshape(w.shape)
-        values = np.einsum("mi,mi->m", 0.5 * images - f.b.ravel(), w) + f.c
+        path = minimise_path(f.H, f.b, p, radii)
+        w = np.stack([one.w for one in path])
+        flat, images = w.reshape(len(radii), -1), np.moveaxis(np.tensordot(f.H, w, axes=(1, 1)), 0, 1)
+        values = np.einsum("mi,mi->m", (0.5 * images - f.b).reshape(flat.shape), flat) + f.c
         # Once for the value and once for the bound that it is compared with, as in the tangents of the form.
-        rounding = 2.0 * f.errors[0] + f.errors[1] * np.square(w).sum(axis=1)
+        rounding = 2.0 * f.errors[0] + f.errors[1] * np.square(flat).sum(axis=1)
         scale = np.maximum(values, LEAST_VALUE * abs(f.c))
-        gaps = (path.gaps + rounding) / np.where(scale > 0.0, scale, 1.0)  # constant targets leave nothing to explain
-        coefs, b = zip(*(self.raw(one, None) for one in path.w), strict=True)
-        return Solutions(path.w, np.stack(coefs), np.stack(b), path.multipliers, values, gaps)
+        # Squares are not negative: no gap is larger than the value.
+        gaps = np.minimum([max(one.gap, 0.0) for one in path], np.maximum(values, 0.0))
+        gaps = (gaps + rounding) / np.where(scale > 0.0, scale, 1.0)  # constant targets leave nothing to explain
+        coefs, b = zip(*(self.raw(one, None) for one in w), strict=True)
+        multipliers = np.array([one.multiplier for one in path])
+        return Solutions(w, np.stack(coefs), np.stack(b), multipliers, values, gaps)
 
     def raw(self, w: Array, _: Any) -> tuple[Array, Array]:
         """Coefficients and intercept in the units of the features."""
