@@ -99,7 +99,7 @@ def test_diameters_and_reach():
     np.testing.assert_allclose(SchattenBall(INF, 1).reach((9, 20)), 3.0)
     assert Simplex(2).diameter((5,)) == 2 * math.sqrt(2)
     assert Simplex().diameter((1,)) == 0
-    assert Box(-1, [2.0, 3.0]).reach((2,)) == math.hypot(2, 3)
+    np.testing.assert_allclose(Box(-1, [2.0, 3.0]).reach((2,)), math.hypot(2, 3))
     assert Box(-1, [2.0, 3.0]).diameter((2,)) == 5
     np.testing.assert_allclose(Weighted(LpBall(INF, 1), [0.5, 2.0]).reach((2,)), math.hypot(2, 0.5))
     np.testing.assert_allclose(Weighted(LpBall(1, 1), [0.5, 2.0]).reach((2,)), 2)

@@ -12,11 +12,6 @@ import numpy as np
 
 from projfree.checks import Array
 
-# Up to this size a dot product is as accurate as a sum in pairs, and takes a twentieth of the time.
-_SHORT = 64
-# Between these squares a plain dot product neither overflows nor loses digits to denormal numbers.
-_SAFE_SQUARES = (1e-270, 1e300)
-
 
 def conjugate(p: float) -> float:
     r"""The exponent :math:`q` with :math:`1/p + 1/q = 1`."""
@@ -30,42 +25,21 @@ def row_norms(x: Array, p: float) -> Array:
 
     A row that holds NaN (an infinity) has norm NaN (infinity). Cost: one power an entry.
     """
-    if p == 2.0:
-        # Not a dot product: NumPy adds in pairs, so that the error grows with the logarithm of the size alone.
-        squares = _squares(x)
-        safe = _are_safe(squares)
-        return np.asarray(np.sqrt(squares) if safe.all() else np.where(safe, np.sqrt(squares), _scaled_norms(x, p)))
-    return _scaled_norms(x, p)
-
-
-def _scaled_norms(x: Array, p: float) -> Array:
     size = np.abs(x)
-    if p == 1.0:  # a sum overflows only where the norm does
-        with np.errstate(over="ignore"):
-            return np.asarray(np.add.reduce(size, axis=-1))
-    largest = np.maximum.reduce(size, axis=-1, initial=0.0)
-    if math.isinf(p):
-        return np.asarray(largest)
-    finite = (largest > 0.0) & (largest < math.inf)
     with np.errstate(over="ignore"):
+        if p == 1.0:  # a sum overflows only where the norm does
+            return np.asarray(np.add.reduce(size, axis=-1))
+        largest = np.maximum.reduce(size, axis=-1, initial=0.0)
+        if math.isinf(p):
+            return np.asarray(largest)
+        finite = (largest > 0.0) & (largest < math.inf)
         size /= np.where(finite, largest, 1.0)[..., None]
         return np.asarray(largest * np.add.reduce(_raise(size, p), axis=-1) ** (1.0 / p))
 
 
 def lp_norm(x: Array, p: float) -> float:
     r"""The norm :math:`\|x\|_p` of all entries of ``x`` together."""
-    if p == 2.0 and x.size <= _SHORT and _SAFE_SQUARES[0] < (square := float(np.vdot(x, x))) < _SAFE_SQUARES[1]:
-        return math.sqrt(square)
     return float(row_norms(x.reshape(1, -1), p)[0])
-
-
-def _squares(x: Array) -> Array:
-    with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(np.add.reduce(np.square(x), axis=-1))
-
-
-def _are_safe(squares: Array) -> Array:
-    return np.asarray((squares > _SAFE_SQUARES[0]) & (squares < _SAFE_SQUARES[1]))
 
 
 def _raise(size: Array, p: float) -> Array:
@@ -97,8 +71,6 @@ def norming(c: Array, p: float) -> Array:
     """
     if math.isinf(p):
         return np.asarray(np.sign(c))
-    if p == 2.0 and _are_safe(squares := _squares(c)).all():
-        return np.asarray(c / np.sqrt(squares)[..., None])
     size = np.abs(c)
     if p == 1.0:
         first = size.argmax(axis=-1)[..., None]
