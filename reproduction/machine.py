@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from projfree.runtime import cores
+from projfree.runtime import default_threads
 
 PACKAGES = ("projfree", "numpy", "scipy", "numba", "cvxpy", "clarabel")
 
@@ -21,7 +21,7 @@ def facts() -> dict[str, str]:
     return {
         "date": datetime.now().astimezone().isoformat(timespec="minutes"),
         "processor": _processor(),
-        "cores": str(cores()),
+        "cores": str(default_threads()),
         "memory": _memory(),
         "commit": _commit(),
         "system": f"{platform.system()} {platform.machine()}",

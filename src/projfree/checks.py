@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,22 +33,19 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def at_least(name: str, value: float, lowest: float, why: str = "") -> float:
-    """Return `value` as a float, or say that `name` must be at least `lowest`."""
-    return _number(name, value, f"be at least {lowest:g}", why, lambda number: number >= lowest)
+def at_least(name: str, value: float, lowest: float | None, why: str = "") -> float:
+    """Return `value` as a float, or say that `name` must be at least `lowest`; None asks for a positive number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or isinstance(value, complex):
+        raise TypeError(f"`{name}` must be a real number, got {shown(value)} of type {type(value).__name__}.")
+    if not (0 < value < math.inf if lowest is None else value >= lowest):
+        rule = "be positive and finite" if lowest is None else f"be at least {lowest:g}"
+        raise ValueError(f"`{name}` must {rule}, got {shown(value)}.{why and ' ' + why}")
+    return float(value)
 
 
 def positive(name: str, value: float, why: str = "") -> float:
     """Return `value` as a float, or say that `name` must be positive and finite."""
-    return _number(name, value, "be positive and finite", why, lambda number: 0 < number < math.inf)
-
-
-def _number(name: str, value: float, rule: str, why: str, holds: Callable[[float], bool]) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or isinstance(value, complex):
-        raise TypeError(f"`{name}` must be a real number, got {shown(value)} of type {type(value).__name__}.")
-    if not holds(float(value)):
-        raise ValueError(f"`{name}` must {rule}, got {shown(value)}.{' ' + why if why else ''}")
-    return float(value)
+    return at_least(name, value, None, why)
 
 
 def count(name: str, value: int, lowest: int = 1) -> int:

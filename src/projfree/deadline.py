@@ -1,7 +1,8 @@
 """The time at which a run must end, for loops inside a step that may take long.
 
 Loops of solvers and passes over blocks of rows check it; a limit may be exceeded by one inner iteration. Threads of
-`projfree.runtime` have the deadline of the thread that they work for; others take it along with `ends` and `until`.
+`projfree.runtime` have the deadline of the thread that they work for; other processes take it along with `ends` and
+`until`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def deadline(seconds: float | None) -> AbstractContextManager[None]:
     >>> expired()
     False
     """
-    return until(ends() if seconds is None else min(ends(), time.monotonic() + seconds))
+    return until(_END.get() if seconds is None else min(_END.get(), time.monotonic() + seconds))
 
 
 def ignore_deadline() -> AbstractContextManager[None]:
@@ -58,11 +59,16 @@ def ends() -> float:
     return _END.get()
 
 
+def remaining() -> float:
+    """Seconds until the deadline, zero once it has passed; infinity without one."""
+    return max(_END.get() - time.monotonic(), 0.0)
+
+
 def expired() -> bool:
-    """Whether the deadline has passed; False without one.
+    """Whether the deadline has passed; False without one, and then no clock is read.
 
     A loop that checks this between its iterations returns what it has, which must be as valid as its final answer: a
-    feasible point, a proven bound. Without a deadline no clock is read.
+    feasible point, a proven bound.
     """
     end = _END.get()
     return end < math.inf and time.monotonic() >= end
@@ -74,17 +80,10 @@ def raise_if_expired() -> None:
         raise Expired
 
 
-def remaining() -> float:
-    """Seconds until the deadline, zero once it has passed; infinity without one."""
-    return max(ends() - time.monotonic(), 0.0) if ends() < math.inf else math.inf
-
-
 def countdown(seconds: float | None) -> Callable[[], float | None]:
     """A function that returns what is left of a time limit that begins now, for runs that share it; None without one.
 
     It is never zero, because every run gets some time.
     """
-    if seconds is None:
-        return lambda: None
-    end = time.monotonic() + seconds
-    return lambda: max(end - time.monotonic(), LEAST_LEFT)
+    end = math.inf if seconds is None else time.monotonic() + seconds
+    return lambda: None if seconds is None else max(end - time.monotonic(), LEAST_LEFT)

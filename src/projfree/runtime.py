@@ -28,15 +28,11 @@ _pool: ThreadPoolExecutor | None = None
 _with_locks: WeakSet[Any] = WeakSet()
 
 
-def cores() -> int:
-    """The number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def default_threads() -> int:
-    """As many threads as there are `cores`, or fewer where ``OMP_NUM_THREADS`` says so."""
-    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list has a number for each level
-    return min(cores(), int(asked)) if asked.isdecimal() and int(asked) > 0 else cores()
+    """The number of cores that this process may use, or fewer where ``OMP_NUM_THREADS`` says so."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    wanted = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list has a number for each level
+    return min(cores, int(wanted)) if wanted.isdecimal() and int(wanted) > 0 else cores
 
 
 def lock_of(owner: Any) -> Any:
@@ -48,21 +44,13 @@ def lock_of(owner: Any) -> Any:
     return RLock()
 
 
-def _submit(work: Callable[[], None]) -> Future[None]:
-    """Give work to the pool, in the context of the calling thread, such as its deadline."""
-    global _pool
-    with _lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(thread_name_prefix="projfree")
-        return _pool.submit(copy_context().run, work)
-
-
 def over_blocks(work: Callable[[int], None], count: int, threads: int) -> None:
     """Call ``work(0), ..., work(count - 1)``, in any order, on so many threads; an exception ends it and is raised.
 
     The calling thread is one of them and never waits for a call that has not begun, so calls may nest and overlap. When
-    this returns or raises, no call is running.
+    this returns or raises, no call is running. Helpers have the context of the calling thread, such as its deadline.
     """
+    global _pool
     if min(threads, count) <= 1:
         for k in range(count):
             work(k)
@@ -84,7 +72,9 @@ def over_blocks(work: Callable[[int], None], count: int, threads: int) -> None:
     helpers: list[Future[None]] = []
     try:
         for _ in range(min(threads, count) - 1):
-            helpers.append(_submit(take_all))
+            with _lock:
+                _pool = _pool or ThreadPoolExecutor(thread_name_prefix="projfree")
+                helpers.append(_pool.submit(copy_context().run, take_all))
         take_all()
     finally:
         todo.clear()
@@ -109,15 +99,6 @@ def over_rows(work: Callable[[int, int], None], indptr: Array) -> None:
     over_blocks(lambda k: work(*ranges[k]), len(ranges), threads)
 
 
-def _set_threads(library: Any, number: int) -> None:
-    # Since version 3.8 threadpoolctl ignores all threads but the one that set a number of OpenBLAS before, and the
-    # thread that restores a number may be another one.
-    drop = getattr(library, "clear_controlling_thread", lambda force: None)
-    drop(force=True)
-    library.set_num_threads(number)
-    drop(force=True)
-
-
 @cache
 def _blas_libraries() -> list[Any]:
     """The BLAS libraries of NumPy and SciPy; that of SciPy is loaded now, because limits hold for loaded ones only."""
@@ -132,7 +113,7 @@ def _blas_libraries() -> list[Any]:
 # limit is one number of the whole process: if callers that overlap each set and restored it, the first to end would
 # restore it too early, and the last would leave it in place for ever.
 _limiting: dict[object, int] = {}
-_limited: list[tuple[Any, int]] = []
+_limited: list[tuple[Any, int]] | None = None
 
 
 @contextmanager
@@ -144,35 +125,45 @@ def single_blas(wanted: bool = True) -> Iterator[None]:
     if not wanted:
         yield
         return
-    holder, libraries = object(), _blas_libraries()
+    holder = object()
     try:  # an interrupt releases as well
         with _lock:
-            if not _limiting:
-                _limited[:] = [(library, number) for library in libraries if (number := library.num_threads) != 1]
-                for library, _ in _limited:
-                    _set_threads(library, 1)
             _limiting[holder] = get_ident()
+            _update_limit()
         yield
     finally:
-        _release(holder)
-
-
-def _release(*holders: object) -> None:
-    with _lock:
-        for holder in holders:
+        with _lock:
             _limiting.pop(holder, None)
-        if not _limiting:
-            for library, number in _limited:
-                if library.num_threads == 1:  # else somebody has set another number since
-                    _set_threads(library, number)
-            _limited.clear()
+            _update_limit()
+
+
+def _update_limit() -> None:
+    """Set one thread once somebody limits BLAS, and afterwards the former numbers where nobody has set others."""
+    global _limited
+    if _limiting and _limited is None:
+        _limited = [(library, library.num_threads) for library in _blas_libraries()]
+        numbers = [(library, 1) for library, _ in _limited]
+    elif _limited is not None and not _limiting:
+        numbers = [(library, number) for library, number in _limited if library.num_threads == 1]
+        _limited = None
+    else:
+        return
+    for library, number in numbers:
+        # Since version 3.8 threadpoolctl ignores all threads but the one that set a number of OpenBLAS before, and the
+        # thread that restores a number may be another one.
+        drop = getattr(library, "clear_controlling_thread", lambda force: None)
+        drop(force=True)
+        library.set_num_threads(number)
+        drop(force=True)
 
 
 def _in_child() -> None:
     """Start without threads: of all threads only the one that forked goes on in the child."""
     global _pool
     _pool = None
-    _release(*[holder for holder, thread in _limiting.items() if thread != get_ident()])
+    for holder in [holder for holder, thread in _limiting.items() if thread != get_ident()]:
+        del _limiting[holder]
+    _update_limit()
     for owner in _with_locks:
         owner._lock = RLock()
     _lock.release()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from time import perf_counter
 from typing import Any
 
 log = logging.getLogger(__name__)
@@ -19,10 +18,7 @@ _listeners: list[Any] = []
 
 
 def watch() -> None:
-    """Count compilations from now on; modules with compiled functions call this when they are imported.
-
-    What numba finds on disk is not compiled, and loading it counts as work.
-    """
+    """Count compilations from now on. What numba finds on disk is not compiled, and loading it counts as work."""
     if not _listeners:
         from numba.core import event
 
@@ -53,13 +49,5 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def compile_seconds() -> float:
-    """Seconds that compiling took so far; zero where nothing that is compiled was imported."""
+    """Seconds that compiling took so far, counted when it ends; zero where nothing that is compiled was imported."""
     return sum((float(listener.duration) for listener in _listeners if listener.done), start=0.0)
-
-
-def working_clock() -> float:
-    """A clock in seconds that stands still while numba compiles.
-
-    It may jump back where another thread compiles, because a compilation is counted when it ends.
-    """
-    return perf_counter() - compile_seconds() if _listeners else perf_counter()

@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +18,7 @@ from projfree.algebra.hashing import short_hash
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
 from projfree.data.base import RowsLostError
 from projfree.deadline import Expired, deadline, expired
-from projfree.numerics.compilation import compile_seconds, working_clock
+from projfree.numerics.compilation import compile_seconds
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.blackbox import NotFiniteError
 from projfree.objectives.evaluation import Evaluation
@@ -462,7 +463,8 @@ class Run:
 
     def advance(self) -> None:
         """Make one step of the solver, record what it found, and take a tangent for the certificate if one is due."""
-        begun, f, before, self.certificate = working_clock(), self.opened, self.state.x, None
+        begun, compiled = time.perf_counter(), compile_seconds()
+        f, before, self.certificate = self.opened, self.state.x, None
         if not (self.iteration or f.structure.predictions or same(before.w, self.centre)):
             _ = self.scale  # the size of a user's function at the centre tells what is rounding at a good start
         state = self.solver.step(f, self.ball, self.state)
@@ -495,7 +497,7 @@ class Run:
                 self.lower_bound.offer(here.reported.slope, state.x.w)
         if self.iteration in found:
             self.state = replace(state, x=found[self.iteration].point)  # with the intercept that was found
-        self.seconds += max(0.0, working_clock() - begun)
+        self.seconds += max(0.0, time.perf_counter() - begun - (compile_seconds() - compiled))
         if self.record and self.iteration % self.record == 0:
             bound = self.bound if self.convex else math.nan
             self.trace.append(self.iteration, self.passes, self.seconds, bound, state.gamma)
