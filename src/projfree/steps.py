@@ -14,15 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from projfree.algebra import UNIT, Point, inner, size, square
+from projfree.algebra import Point, inner, size, square
 from projfree.checks import Array, positive
 from projfree.deadline import expired
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull
+from projfree.objectives.rounding import ROUNDING, is_rounding
 
-#: Relative rounding error of a value, which is a mean of many terms.
-ROUNDING = 4.0 * UNIT
 #: Trials of a search at most: a curvature grows, or a step falls, by 2^60, more than the digits of a float.
 TRIALS = 60
 #: Factors by which an estimate of the curvature grows within, and shrinks between, iterations (Pedregosa et al. 2020).
@@ -32,14 +31,6 @@ TINY = float(np.finfo(float).tiny)
 Project = Callable[[Array], Array]
 #: What a step leads to: a point, the step size, and what the rule remembers.
 Move = tuple[Point, float, float]
-
-
-def is_rounding(change: float, value: float) -> bool:
-    """Whether a change of a value is no larger than the rounding errors of the two values that it is between.
-
-    These are 64 units of rounding: the rounding of predictions, of losses and of sums of them adds up to some tens.
-    """
-    return change <= 16.0 * ROUNDING * abs(value)
 
 
 class StepRule(ABC):

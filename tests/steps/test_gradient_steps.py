@@ -24,7 +24,7 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import UNIT
-from projfree.steps import is_rounding
+from projfree.objectives.rounding import is_rounding
 
 BALL = LpBall(2, 1.0)
 

@@ -36,6 +36,8 @@ from projfree.sets.base import ConstraintSet
 
 #: Operations besides those of a sum of products: a shift, a scale, the intercept.
 FEW = 8.0
+#: Relative rounding error of a value, which is a mean of many terms.
+ROUNDING = 4.0 * UNIT
 #: Far more than all the results of a sum that fell below the smallest normal number can amount to.
 UNDERFLOW = 1e-290
 #: And than what derivatives, or their products with one number, lose there.
@@ -193,3 +195,11 @@ def reported_value(f: SmoothFunction, found: Evaluation) -> float:
 def _for_entries(sizes: Array, shape: tuple[int, ...]) -> Array:
     """A measure of each column, repeated for all outputs."""
     return np.broadcast_to(sizes.reshape(sizes.shape + (1,) * (len(shape) - sizes.ndim)), shape).copy()
+
+
+def is_rounding(change: float, value: float) -> bool:
+    """Whether a change of a value is no larger than the rounding errors of the two values that it is between.
+
+    These are 64 units of rounding: the rounding of predictions, of losses and of sums of them adds up to some tens.
+    """
+    return change <= 16.0 * ROUNDING * abs(value)

@@ -7,7 +7,7 @@ from projfree.solvers.frank_wolfe import FrankWolfe as FrankWolfe
 from projfree.solvers.pairwise import PairwiseFrankWolfe as PairwiseFrankWolfe
 from projfree.solvers.projected_gradient import ProjectedGradient as ProjectedGradient
 from projfree.solvers.projected_gradient import AcceleratedProjectedGradient as AcceleratedProjectedGradient
-from projfree.solvers.newton import ConstrainedNewton as ConstrainedNewton
+from projfree.solvers.direct import ConstrainedNewton as ConstrainedNewton
 from projfree.solvers.hessian_free import HessianFreeNewton as HessianFreeNewton
 from projfree.solvers.direct import Direct as Direct
 from projfree.solvers.working_set import WorkingSet as WorkingSet

@@ -14,8 +14,8 @@ from projfree.algebra import Minorant, Point, inner
 from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.rounding import ROUNDING
 from projfree.sets.base import ConstraintSet, OracleResult
-from projfree.steps import ROUNDING
 
 if TYPE_CHECKING:
     from projfree.solvers.pairwise import ActiveSet
@@ -121,9 +121,9 @@ class Solver(ABC):
         """Raise an error that says why where the solver cannot run on this problem."""
         ball.check_shape(f.shape)
 
-    @abstractmethod
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> State:
         """The state before the first iteration."""
+        return State(t=0, x=start, seed=seed)
 
     @abstractmethod
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from projfree.algebra import Point
 from projfree.checks import instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
@@ -61,9 +60,6 @@ class FrankWolfe(Solver):
                 f"FrankWolfe with {self.sampling!r} needs a step that does not look at all rows, "
                 f"got {self.step_rule!r}; use `OpenLoop()`."
             )
-
-    def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> State:
-        return State(t=0, x=start, seed=seed)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         t = state.t + 1

@@ -17,17 +17,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from projfree.algebra import Point, inner
+from projfree.algebra import inner
 from projfree.checks import Array
 from projfree.numerics.linear_systems import Product, conjugate_gradients
 from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.root_finding import find_root
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.hessian import Hessian
+from projfree.objectives.rounding import is_rounding
 from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet, frank_wolfe_gap
 from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, step_towards
-from projfree.steps import is_rounding
 
 #: A point whose norm is at least this part of the radius lies on the sphere: half of the digits.
 ON_SPHERE = 1.0 - 1e-8
@@ -79,9 +79,6 @@ class HessianFreeNewton(Solver):
                 "use CorrectivePrimalAveraging or FrankWolfe."
             )
         _smooth_ball(ball, f.shape)
-
-    def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> State:
-        return State(t=0, x=start, seed=seed)
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         return replace(state, t=0, bound=None, done=False)  # the tangent does not depend on the set

@@ -14,9 +14,10 @@ from projfree.numerics.simplex_quadratic import minimise_on_simplex
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import Hessian
+from projfree.objectives.rounding import is_rounding
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State, call_oracle, step_towards
-from projfree.steps import ExactLineSearch, Schedule, StepRule, is_rounding
+from projfree.steps import ExactLineSearch, Schedule, StepRule
 
 #: Only rounding is left after so many steps in a row with a decrease that rounding hides; a single one may be small
 #: because the weight that it moves is small.

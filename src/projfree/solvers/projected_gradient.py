@@ -57,9 +57,6 @@ class ProjectedGradient(ProjectingSolver):
         if isinstance(self.step_rule, BacktrackingGradient) and not isinstance(self.sampling, FullBatch):
             raise ValueError(f"BacktrackingGradient looks at all rows, got {self.sampling!r}; use `InverseSqrt()`.")
 
-    def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> State:
-        return State(t=0, x=start, seed=seed)
-
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         t, x = state.t + 1, state.x
         here = self.sampling.evaluate(f, x, t, state.seed)

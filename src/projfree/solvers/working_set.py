@@ -12,9 +12,9 @@ from projfree.checks import Array, count
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.group_l1_qp import Columns, QPSolution, minimize_group_l1
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.rounding import is_rounding
 from projfree.sets.base import ConstraintSet, frank_wolfe_gap
 from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, step_towards
-from projfree.steps import is_rounding
 
 #: The fewest features of a working set: fewer would save no time beside the read that chooses them.
 SMALLEST = 100
