@@ -222,9 +222,10 @@ def compiled(work: Pass, features: int, cut: Blocks, nbytes: int) -> Compiled | 
         return None
     if not all(own.flags.c_contiguous for own in (*work.keep, *work.sources) if isinstance(own, np.ndarray)):
         return None
-    from projfree.data.kernels import MOST_POINTS, Compiled
+    from projfree.data.kernels import MOST_OUTPUTS, MOST_POINTS, Compiled
 
-    return Compiled(work, features, cut) if len(work.sources) <= MOST_POINTS else None
+    many = len(work.sources) > MOST_POINTS or math.prod(work.outputs) > MOST_OUTPUTS
+    return None if many else Compiled(work, features, cut)
 
 
 def tile_rows(d: int) -> int:
