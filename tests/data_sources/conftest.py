@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from projfree import Logistic, LpBall, Objective, Squared, Status, minimize
-from projfree.data import tables
 from projfree.data import rows as passes
+from projfree.data import tables
 from projfree.data.gram import largest_eigenvalue
 
 TOL = 1e-13
