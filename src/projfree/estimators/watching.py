@@ -7,7 +7,7 @@ from typing import Any
 
 from projfree.checks import shown
 from projfree.run import ProgressBar, Run
-from projfree.run.callbacks import IterationLines, as_callbacks, close_bar, open_bar
+from projfree.run.callbacks import IterationLines, TextBar, as_callbacks
 
 
 def shown_by(verbose: Any, **of_bar: Any) -> list[Callable[[Run], Any]]:
@@ -21,21 +21,18 @@ class PartsBar:
     """A bar over the parts of a search, its exponents and folds; None for ``total`` draws nothing."""
 
     def __init__(self, total: int | None, label: str = "cross-validation") -> None:
-        self.total, self.done = total, 0
-        text = "{task.completed} of {task.total} fits"
-        self._bar = None if total is None else open_bar(None, text, transient=True)
-        self._task = None if self._bar is None else self._bar.add_task(label, total=total)
+        self.total, self.label, self.done = total, label, 0
+        self._bar = TextBar(transient=True)
 
     def __call__(self) -> None:
         """Count a part."""
         self.done += 1
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self.done)
+        if self.total is not None:
+            self._bar.draw(self.label, self.done / self.total, f"{self.done} of {self.total} fits")
 
     def close(self) -> None:
-        """Give the terminal back."""
-        if self._bar is not None:
-            close_bar(self._bar)
+        """Remove the bar."""
+        self._bar.close()
 
 
 def given_callbacks(callbacks: Any) -> list[Callable[[Run], Any]]:

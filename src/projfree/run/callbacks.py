@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import shutil
+import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -47,33 +50,56 @@ def announce(callbacks: Sequence[Callback], stage: str, most: int | None = None)
         getattr(callback, "begin", lambda stage, most: None)(stage, most)
 
 
-def open_bar(console: Any, text: str, *, transient: bool = False) -> Any:
-    """A progress bar of rich with a text after it and the time left, drawn on terminals only."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+class TextBar:
+    """A line of text with a bar and the time left, redrawn in place on a terminal or in a notebook; else nothing.
 
-    console = console or Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=max(8, min(30, console.width - 70))),  # beside 70 columns of text
-        TextColumn(text),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        console=console,
-        disable=not console.is_terminal,
-        transient=transient,
-    )
-    bar.start()
-    return bar
+    Parameters
+    ----------
+    stream : text stream, optional
+        Where to draw; by default the standard error stream.
+    transient : bool
+        Whether the line disappears at the end.
+    """
 
+    def __init__(self, stream: Any = None, *, transient: bool = False) -> None:
+        self.stream = sys.stderr if stream is None else stream
+        notebook = type(self.stream).__module__.startswith("ipykernel")
+        self.visible = notebook or bool(getattr(self.stream, "isatty", bool)())
+        self.transient, self.label, self.line, self.width = transient, "", "", 0
+        self.begun = self.drawn = time.perf_counter()
 
-def close_bar(bar: Any) -> None:
-    """Leave the last state of a bar; some versions of rich end one that was never drawn with an empty line."""
-    if not bar.disable:
-        bar.stop()
+    def draw(self, label: str, done: float, words: str) -> None:
+        """Show that a part ``done`` of the work named by the label is over; a new label starts the clock again."""
+        if not self.visible:
+            return
+        now = time.perf_counter()
+        if label != self.label:
+            self.label, self.begun, self.drawn = label, now, 0.0
+        done = min(max(done, 0.0), 1.0)
+        left = f"  {(now - self.begun) * (1.0 - done) / done:.0f} s left" if 0.0 < done < 1.0 else ""
+        filled = round(20 * done)
+        self.line = f"{label} [{'#' * filled}{'.' * (20 - filled)}] {words}{left}"
+        if now - self.drawn >= 0.1:  # as often as an eye can follow
+            self.drawn = now
+            self._write(self.line)
+
+    def close(self) -> None:
+        """Draw the last state, or remove it."""
+        if self.visible and self.line:
+            self._write("" if self.transient else self.line)
+            self.stream.write("\r" if self.transient else "\n")
+            self.stream.flush()
+            self.line, self.width = "", 0
+
+    def _write(self, line: str) -> None:
+        line = line[: shutil.get_terminal_size().columns - 1]
+        self.stream.write("\r" + line.ljust(self.width))
+        self.stream.flush()
+        self.width = len(line)
 
 
 class ProgressBar:
-    """A terminal progress bar with the certified gap and the time left; silent if the output is no terminal.
+    """A progress bar with the certified gap and the time left, on a terminal or in a notebook; else silent.
 
     The bar measures how far the gap has come from its first size to the tolerance, on a logarithmic scale. If the work
     has stages of several runs, such as the path and the sweeps of a matrix completion, it names the stage and counts
@@ -81,7 +107,7 @@ class ProgressBar:
 
     Parameters
     ----------
-    console : rich.console.Console, optional
+    stream : text stream, optional
         Where to draw; by default the standard error stream.
     label : str, optional
         The text before the bar; by default the name of the solver.
@@ -97,33 +123,20 @@ class ProgressBar:
     True
     """
 
-    def __init__(self, console: Any = None, *, label: str | None = None, transient: bool = False) -> None:
-        self._console, self._label, self._transient = console, label, transient
-        self._bar: Any = None
-        self._task: Any = None
-        self._reset()
-
-    def _reset(self, stage: str = "", most: int | None = None) -> None:
-        """Begin a stage: its name, the largest number of its iterations, how many were seen, and its first gap."""
-        self._stage, self._most, self._seen, self._first = stage, most, 0, math.nan
-        if self._task is not None:  # a new task, because the old one knows how fast another kind of work was
-            self._bar.remove_task(self._task)
-            self._task = None
+    def __init__(self, stream: Any = None, *, label: str | None = None, transient: bool = False) -> None:
+        self._stream, self._label, self._transient = stream, label, transient
+        self._bar: TextBar | None = None
+        self.begin("")
 
     def begin(self, stage: str, most: int | None = None) -> None:
         """Name the stage that work of several runs enters, and the largest number of its iterations."""
-        self._reset(stage, most)
-        self._open(self._label)
-
-    def _open(self, label: str | None) -> None:
-        if self._bar is None:
-            self._bar = open_bar(self._console, "{task.fields[words]}", transient=self._transient)
-        if self._task is None:
-            self._task = self._bar.add_task(": ".join(filter(None, (label, self._stage))), total=1.0, words="")
+        self._stage, self._most, self._seen, self._first = stage, most, 0, math.nan
 
     def __call__(self, run: Run) -> None:
         """Draw the state of the run."""
-        self._open(self._label or type(run.solver).__name__)
+        if self._bar is None:
+            self._bar = TextBar(self._stream, transient=self._transient)
+        label = self._label if self._stage else self._label or type(run.solver).__name__
         self._seen += 1
         if self._most is not None:
             done, words = self._seen / self._most, f"{self._seen} of at most {self._most}"
@@ -139,14 +152,14 @@ class ProgressBar:
                 done = max(done, min(1.0, math.log(self._first / gap) / math.log(self._first / run.tol)))
             words = f"{kind} gap {gap:.1e}" if math.isfinite(gap) else "no gap yet"
             words += "" if self._stage else f"  iteration {run.iteration}"
-        self._bar.update(self._task, completed=done, words=words)
+        self._bar.draw(": ".join(filter(None, (label, self._stage))), done, words)
 
     def close(self) -> None:
-        """Leave the last state and give the terminal back."""
+        """Leave the last state, or remove the bar if it is transient."""
         if self._bar is not None:
-            close_bar(self._bar)
-            self._bar = self._task = None
-            self._reset()
+            self._bar.close()
+            self._bar = None
+            self.begin("")
 
 
 class IterationLines:
@@ -154,21 +167,17 @@ class IterationLines:
 
     Parameters
     ----------
-    console : rich.console.Console, optional
+    stream : text stream, optional
         Where to write; by default the standard error stream.
     """
 
-    def __init__(self, console: Any = None) -> None:
-        self._console = console
+    def __init__(self, stream: Any = None) -> None:
+        self._stream = stream
 
     def __call__(self, run: Run) -> None:
         """Write the line of this iteration."""
-        if self._console is None:
-            from rich.console import Console
-
-            self._console = Console(stderr=True)
         gap = f"{run.relative_gap:.2e}" if math.isfinite(run.relative_gap) else "-"
         bound = f"{run.bound:.8g}" if run.convex and math.isfinite(run.bound) else "-"
         text = f"iteration {run.iteration:6d}  passes {run.passes:<6.4g}  value {run.value:<13.8g}  bound {bound:<13}  "
         text += f"relative gap {gap}"
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        (self._stream or sys.stderr).write(text + "\n")
