@@ -89,7 +89,6 @@ def dense_block(size: Literal["100k", "1m"], users: int, films: int) -> tuple[Ra
         row_ids=whole.row_ids[keep[0]],
         col_ids=whole.col_ids[keep[1]],
         name=f"{whole.name}, densest {users} x {films}",
-        times=None,
     ), stand_in
 
 

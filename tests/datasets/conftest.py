@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from projfree.datasets import download, lookup
-
 
 @pytest.fixture(autouse=True)
-def offline(monkeypatch, tmp_path_factory):
-    def refuse(home, progress=None):
-        raise ConnectionError(f"{home.url} is out of reach")
+def cache(monkeypatch, tmp_path):
+    """The folder of downloads; the server cannot be reached."""
+    import pooch
 
-    folder = tmp_path_factory.mktemp("cache")
-    monkeypatch.setattr(lookup, "fetch", refuse)
-    for module in (lookup, download):
-        monkeypatch.setattr(module, "cache_folder", lambda: folder)
-    return folder
+    def refuse(self, url, output_file, pooch, check_only=False):
+        raise ConnectionError(f"{url} is out of reach")
+
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", refuse)
+    monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache")
+    return tmp_path / "cache"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from projfree.datasets.lookup import packaged
+from projfree.datasets.sources import packaged
 
 TOOL = Path(__file__).parents[2] / "tools" / "pack_datasets.py"
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from projfree.checks import Array, shown
 from projfree.datasets.base import Dataset, standardized
-from projfree.datasets.lookup import packaged
+from projfree.datasets.sources import packaged
 
 #: The columns of the original files, in their order.
 COLUMNS = [

@@ -61,8 +61,6 @@ class Ratings:
         The original ids: row ``i`` is user ``row_ids[i]``, column ``j`` is item ``col_ids[j]``; both increase.
     name, description, licence : str
         What the data are, and under which terms they may be used.
-    times : ndarray, optional
-        Seconds since 1970 of each rating, where the file has them.
 
     Examples
     --------
@@ -84,7 +82,6 @@ class Ratings:
     name: str
     description: str
     licence: str
-    times: Array | None = field(default=None, repr=False)
 
 
 def standardized(X: Array) -> Array:

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from projfree.checks import Array, shown
+from projfree.checks import shown
 from projfree.datasets.base import Ratings
-from projfree.datasets.download import HOMES, Home
-from projfree.datasets.lookup import find, open_text
+from projfree.datasets.sources import SOURCES, find, open_text
 
-
-@dataclass(frozen=True)
-class _Edition:
-    home: Home
-    separator: str
-    n: int
-    shape: tuple[int, int]
-
-
-_SOURCES = {
-    "100k": _Edition(HOMES["movielens-100k"], "\t", 100_000, (943, 1_682)),
-    "1m": _Edition(HOMES["movielens-1m"], "::", 1_000_209, (6_040, 3_706)),
-}
+#: Separator, number of ratings, users and films.
+EDITIONS = {"100k": ("\t", 100_000, (943, 1_682)), "1m": ("::", 1_000_209, (6_040, 3_706))}
 
 
 def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = True) -> Ratings:
@@ -51,16 +37,26 @@ def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = Tru
     >>> ratings.shape, len(ratings.values)
     ((943, 1682), 100000)
     """
-    if size not in _SOURCES:
+    if size not in EDITIONS:
         raise ValueError(f"`load_movielens(size=...)` must be '100k' or '1m', got {shown(size)}.")
-    source = _SOURCES[size]
-    path = find(f"load_movielens({size!r})", source.home, download)
-    table = _table(path, source)
-    row_ids, rows = np.unique(table[:, 0], return_inverse=True)
-    col_ids, cols = np.unique(table[:, 1], return_inverse=True)
-    shape = (len(row_ids), len(col_ids))
-    if (len(table), shape) != (source.n, source.shape):
-        raise _not_original(path, source, f"{len(table):,} ratings of {shape[0]:,} users and {shape[1]:,} films")
+    (separator, n, shape), source = EDITIONS[size], SOURCES[f"movielens-{size}"]
+    path = find(f"load_movielens({size!r})", source, download)
+    what = f"{n:,} ratings of {shape[0]:,} users and {shape[1]:,} films"
+    try:
+        with open_text(path) as text:
+            # NumPy takes separators of one character only.
+            table = np.loadtxt((line.replace(separator, "\t") for line in text), np.int64, delimiter="\t", ndmin=2)
+        if len(table) != n or table.shape[1] not in (3, 4):
+            raise ValueError(f"a table of {len(table)} x {table.shape[1]} numbers")
+        row_ids, rows = np.unique(table[:, 0], return_inverse=True)
+        col_ids, cols = np.unique(table[:, 1], return_inverse=True)
+        if (len(row_ids), len(col_ids)) != shape:
+            raise ValueError(f"ratings of {len(row_ids):,} users and {len(col_ids):,} films")
+    except ValueError as error:
+        raise ValueError(
+            f"`load_movielens` expects {what} in {str(path)!r}, but it holds something else ({error}); get it again "
+            f"from {source.page}."
+        ) from error
     return Ratings(
         rows=rows,
         cols=cols,
@@ -69,27 +65,6 @@ def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = Tru
         row_ids=row_ids,
         col_ids=col_ids,
         name=f"MovieLens {size.upper()}",
-        description=f"{source.n:,} ratings from 1 to 5 by {shape[0]:,} users of {shape[1]:,} films.",
+        description=f"{what}, from 1 to 5.",
         licence="GroupLens research licence: no redistribution; see the README of the data.",
-        times=table[:, 3] if table.shape[1] == 4 else None,
-    )
-
-
-def _table(path: Path, source: _Edition) -> Array:
-    with open_text(path) as text:
-        # NumPy's reader wants a separator of one character.
-        lines = text if source.separator == "\t" else (line.replace(source.separator, "\t") for line in text)
-        try:
-            table = np.loadtxt(lines, dtype=np.int64, delimiter="\t", ndmin=2)
-        except ValueError as error:
-            raise _not_original(path, source, f"a line that does not fit ({error})") from error
-    if table.shape[1] not in (3, 4):
-        raise _not_original(path, source, f"{table.shape[1]} columns")
-    return table
-
-
-def _not_original(path: Path, source: _Edition, found: str) -> ValueError:
-    return ValueError(
-        f"`load_movielens` expects {source.n:,} ratings of {source.shape[0]:,} users and {source.shape[1]:,} films in "
-        f"{str(path)!r}, but it holds {found}; get it again from {source.home.page}."
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from projfree.datasets.base import Dataset
-from projfree.datasets.download import HOMES
-from projfree.datasets.lookup import find
+from projfree.datasets.sources import SOURCES, find
 
 SHAPE, N_TASKS = (15_362, 28), 139
 
@@ -25,7 +24,7 @@ def load_school() -> Dataset:
     ...     print("(15362, 28) 139 once the file is there")
     (15362, 28) 139...
     """
-    path = find("load_school()", HOMES["school"])
+    path = find("load_school()", SOURCES["school"])
     with np.load(path, allow_pickle=False) as arrays:
         missing = sorted({"X", "y", "task"} - set(arrays.files))
         if missing:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from projfree.checks import Array, count, shown
 from projfree.datasets.base import Dataset, Ratings
@@ -20,9 +19,7 @@ SHAPES = {"100k": ((943, 1_682), 100_000), "1m": ((6_040, 3_706), 1_000_209)}
 FACTORS = 10
 
 
-def year_stand_in(
-    n: int = N_ROWS, seed: int = 0, dtype: DTypeLike = np.float64, *, standardize: bool = True
-) -> Dataset:
+def year_stand_in(n: int = N_ROWS, seed: int = 0, *, standardize: bool = True) -> Dataset:
     r"""Draw ``n`` rows that look like YearPredictionMSD: bootstrapped rows of the real sample plus noise.
 
     With :math:`s = (x, y)` a random row of the sample, :math:`m` and :math:`\Sigma` its mean and covariance,
@@ -38,8 +35,6 @@ def year_stand_in(
         Number of rows; the default is that of the original.
     seed : int
         Of the random generator.
-    dtype : {float64, float32}
-        Of X; y is float64.
     standardize : bool
         Use the standardised columns of the sample.
 
@@ -54,11 +49,9 @@ def year_stand_in(
     ('stand-in', (1000, 90), (1000,))
     """
     n, seed = count("year_stand_in(n=...)", n), count("year_stand_in(seed=...)", seed, lowest=0)
-    if np.dtype(dtype) not in (np.float32, np.float64):
-        raise ValueError(f"`year_stand_in(dtype=...)` must be float64 or float32, got {np.dtype(dtype)}.")
     source = load_year_sample(standardize)
     centre, rows, factor = _smoothing(np.column_stack([source.X, source.y]))
-    X, y = np.empty((n, source.X.shape[1]), dtype), np.empty(n)
+    X, y = np.empty((n, source.X.shape[1])), np.empty(n)
     for first in range(0, n, _BLOCK):
         # Whole blocks, each with its own generator: a shorter stand-in is the beginning of a longer one.
         rng = np.random.default_rng([seed, first // _BLOCK])

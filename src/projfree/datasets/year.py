@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
@@ -11,14 +10,12 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.datasets.base import Dataset, standardized
-from projfree.datasets.download import HOMES
-from projfree.datasets.lookup import find, open_text, packaged
+from projfree.datasets.sources import SOURCES, find, open_text, packaged
 
 FEATURES = tuple([f"timbre_avg_{i}" for i in range(1, 13)] + [f"timbre_cov_{i}" for i in range(1, 79)])
 N_ROWS, N_TRAIN = 515_345, 463_715
 FIRST_ROW = (2001.0, 49.94357, 21.47114, 73.0775, 8.74861)
 LICENCE = "CC BY 4.0; Bertin-Mahieux, UCI Machine Learning Repository, doi:10.24432/C50K61"
-_BLOCK = 20_000
 
 
 def load_year_sample(standardize: bool = True) -> Dataset:
@@ -85,7 +82,7 @@ def load_year(
     >>> year.X.shape[1], year.feature_names[0]
     (90, 'timbre_avg_1')
     """
-    found = Path(path) if path else find("load_year()", HOMES["year"], download)
+    found = Path(path) if path else find("load_year()", SOURCES["year"], download)
     with open_text(found) as text:
         X, y = parse(text, N_ROWS, str(found))
     return Dataset(
@@ -100,26 +97,21 @@ def load_year(
 
 
 def parse(text: TextIO, n_rows: int, path: str) -> tuple[Array, Array]:
-    """Read exactly ``n_rows`` rows of a year and 90 features, in blocks, and check that they are the original."""
-    X, y = np.empty((n_rows, len(FEATURES))), np.empty(n_rows)
-    done = 0
-    while lines := [line for line in islice(text, _BLOCK) if line.strip()]:
-        try:
-            block = np.loadtxt(lines, delimiter=",", ndmin=2)
-            y[done : done + len(block)], X[done : done + len(block)] = block[:, 0], block[:, 1:]
-        except ValueError as error:
-            raise _not_original(path, n_rows, f"rows {done} to {done + len(lines)} do not fit ({error})") from error
-        done += len(block)
-    if done != n_rows:
-        raise _not_original(path, n_rows, f"it has {done}")
-    first = (y[0], *X[0, : len(FIRST_ROW) - 1])
+    """Read exactly ``n_rows`` rows of a year and 90 features, and check that they are the original."""
+    try:
+        table = np.loadtxt(text, delimiter=",", ndmin=2)
+    except ValueError as error:
+        raise _not_original(path, n_rows, f"some rows do not fit ({error})") from error
+    if table.shape != (n_rows, 1 + len(FEATURES)):
+        raise _not_original(path, n_rows, f"its shape is {table.shape}")
+    first = tuple(table[0, : len(FIRST_ROW)].tolist())
     if first != FIRST_ROW:
-        raise _not_original(path, n_rows, f"its first row begins {tuple(map(float, first))}, not {FIRST_ROW}")
-    return X, y
+        raise _not_original(path, n_rows, f"its first row begins {first}, not {FIRST_ROW}")
+    return np.ascontiguousarray(table[:, 1:]), np.array(table[:, 0])
 
 
 def _not_original(path: str, n_rows: int, why: str) -> ValueError:
     return ValueError(
         f"`load_year` expects the original YearPredictionMSD.txt with {n_rows:,} rows of 91 numbers, but {path!r} is "
-        f"not that: {why}; get it again from {HOMES['year'].page}."
+        f"not that: {why}; get it again from {SOURCES['year'].page}."
     )

@@ -1,0 +1,162 @@
+"""Files of data sets: packaged, in the folder that PROJFREE_DATA names, in the cache, or downloaded."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from projfree.checks import Array
+
+VARIABLE = "PROJFREE_DATA"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a data set comes from.
+
+    Parameters
+    ----------
+    folder, names : str and tuple of str
+        The folder and the file names to look for, the first as in the archive.
+    page : str
+        The page for a person to visit.
+    url, sha256 : str
+        An archive with the first file in it, and its checksum; empty if there is none to download.
+    """
+
+    folder: str
+    names: tuple[str, ...]
+    page: str
+    url: str = ""
+    sha256: str = ""
+
+
+SOURCES = {
+    "movielens-100k": Source(
+        "ml-100k",
+        ("u.data",),
+        "grouplens.org/datasets/movielens/100k",
+        "https://files.grouplens.org/datasets/movielens/ml-100k.zip",
+        "50d2a982c66986937beb9ffb3aa76efe955bf3d5c6b761f4e3a7cd717c6a3229",
+    ),
+    "movielens-1m": Source(
+        "ml-1m",
+        ("ratings.dat", "ratings_no_timestamp.dat"),
+        "grouplens.org/datasets/movielens/1m",
+        "https://files.grouplens.org/datasets/movielens/ml-1m.zip",
+        "a6898adb50b9ca05aa231689da44c217cb524e7ebd39d264c56e2832f2c54e20",
+    ),
+    "year": Source(
+        "year_prediction_msd",
+        ("YearPredictionMSD.txt",),
+        "the UCI Machine Learning Repository, data set 203 (doi:10.24432/C50K61)",
+        "https://archive.ics.uci.edu/static/public/203/yearpredictionmsd.zip",
+        "06f801af323bb7798e800583acce4ea1ed2697ac12c23f4424aea0a7a3d09e11",
+    ),
+    "school": Source(
+        "school", ("school.npz",), "a copy of the multi-task School data, as an npz file with X, y and task"
+    ),
+}
+
+
+def packaged(name: str) -> dict[str, Array]:
+    """The arrays of a packaged npz file."""
+    path = resources.files("projfree.datasets") / "files" / name
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def given(source: Source) -> Path | None:
+    """The file (plain, .gz or .zip) in the folder that PROJFREE_DATA names, or None."""
+    root = os.environ.get(VARIABLE)
+    if not root:
+        return None
+    folders = Path(root) / source.folder, Path(root)
+    paths = (folder / (name + end) for name in source.names for folder in folders for end in ("", ".gz", ".zip"))
+    return next((path for path in paths if path.is_file()), None)
+
+
+def cached(source: Source) -> Path:
+    """Where the download of a data set is kept, in the folder of the operating system for caches."""
+    try:
+        import pooch
+    except ImportError as error:
+        raise ImportError("downloads need pooch, `pip install 'projfree[data]'`") from error
+    return Path(pooch.os_cache("projfree")) / source.folder / f"{source.names[0]}.zip"
+
+
+def download(source: Source, progress: Any = None) -> Path:
+    """The archive in the cache, downloaded unless it is there already; its checksum is checked each time.
+
+    Parameters
+    ----------
+    progress : object, optional
+        A progress bar as pooch wants it, with ``total``, ``update``, ``reset`` and ``close``.
+
+    Raises
+    ------
+    OSError
+        If the server cannot be reached.
+    ValueError
+        If the download has another checksum; it is not kept.
+    """
+    place = cached(source)
+    import pooch
+
+    pooch.get_logger().setLevel("ERROR")
+    loader = pooch.HTTPDownloader(progressbar=progress or False)
+    try:
+        pooch.retrieve(source.url, f"sha256:{source.sha256}", place.name, place.parent, downloader=loader)
+    except ValueError as error:
+        raise ValueError(
+            f"the download from {source.url} has another checksum; try again, or get it from {source.page}."
+        ) from error
+    return place
+
+
+def find(call: str, source: Source, may_download: bool = True) -> Path:
+    """The file of a data set, downloaded if need be; ``call`` begins the sentence for a user without it."""
+    if (path := given(source)) is not None:
+        return path
+    why = ""
+    try:
+        if source.url and (may_download or cached(source).is_file()):
+            return download(source)
+    except ImportError as error:
+        why = f"; {error}" if may_download else ""
+    except OSError as error:
+        why = f"; the download failed ({type(error).__name__})"
+    root = os.environ.get(VARIABLE)
+    where = f"there is none in {root!r}" if root else "that variable is not set"
+    raise FileNotFoundError(
+        f"`{call}` needs {' or '.join(source.names)} (plain, .gz or .zip) in the folder {source.folder} of the "
+        f"directory that {VARIABLE} names, and {where}{why}; get it from {source.page} and set {VARIABLE}."
+    )
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[TextIO]:
+    """Open a text file that may be compressed, by the end of its name."""
+    if path.suffix == ".gz":
+        with gzip.open(path, "rt", encoding="ascii") as text:
+            yield text
+    elif path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if name.rsplit("/", 1)[-1] == path.stem]
+            if not names:
+                raise ValueError(f"{str(path)!r} holds no {path.stem}; get the original archive again.")
+            with archive.open(names[0]) as binary, io.TextIOWrapper(binary, encoding="ascii") as text:
+                yield text
+    else:
+        with path.open(encoding="ascii") as text:
+            yield text
