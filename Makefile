@@ -29,7 +29,7 @@ MINIMUM := .venv-minimum
 test-minimum:
 	test -x $(MINIMUM)/bin/python || $(PYTHON) -m venv $(MINIMUM)
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check -c tools/minimum.txt \
-		-e ".[io,plots]" hypothesis polars pytest pytest-xdist
+		-e ".[cli,data,plots]" hypothesis polars pytest pytest-xdist
 	$(THREADS) $(MINIMUM)/bin/python -m pytest -n $(WORKERS) -m "not slow" tests/cli tests/data_sources tests/datasets \
 		tests/estimators tests/persist tests/test_public.py tests/test_readme.py
 

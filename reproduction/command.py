@@ -11,10 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
-from projfree.cli.output import DONE, SHORT, Debug, Force, Json, Quiet, err, fail, guarded
+from projfree.cli.options import Debug, Force, Json, Quiet
+from projfree.cli.output import DONE, SHORT, fail, guarded
 from reproduction import EXPERIMENTS, machine
 from reproduction.folder import held, kept, refuse_results
-from reproduction.output import Show, show_findings
+from reproduction.output import Show, err, show_findings
 from reproduction.report import build
 from reproduction.runner import key_of, planned, run
 from reproduction.store import FILE, Store, kept_facts

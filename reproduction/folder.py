@@ -9,8 +9,7 @@ from pathlib import Path
 
 import typer
 
-from projfree.cli.destinations import refuse_closed
-from projfree.cli.output import INTERRUPTED
+from projfree.cli.output import INTERRUPTED, check_parent
 from reproduction.report.marks import MARKS
 from reproduction.store import FILE, kept_facts
 
@@ -18,7 +17,7 @@ from reproduction.store import FILE, kept_facts
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Keep a folder for one run: two that write the same table would lose each other's results."""
-    refuse_closed(folder / FILE)
+    check_parent(folder / FILE)
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with _locked(folder):

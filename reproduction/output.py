@@ -6,10 +6,22 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from projfree.cli.output import err, out, show_json
+from rich.console import Console
+
+from projfree.cli.output import show_json
 from reproduction.base import Origin
 from reproduction.report.findings import SYMBOLS, of_origin
 from reproduction.report.markdown import one_line
+
+
+def out() -> Console:
+    """The output stream: styled on a terminal, plain and unwrapped in a pipe."""
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def err() -> Console:
+    """The error stream, for progress and sentences."""
+    return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
 class Show:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import contextmanager
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,9 +13,22 @@ from typer.testing import CliRunner
 from projfree.cli.app import app
 
 
+class Call:
+    """Runs the command in this process."""
+
+    def __call__(self, *words):
+        return CliRunner().invoke(app, list(map(str, words)))
+
+    def json(self, *words):
+        """What the command prints with ``--json``."""
+        result = self(*words, "--json")
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+
 @pytest.fixture
 def call():
-    return lambda *words: CliRunner().invoke(app, list(map(str, words)))
+    return Call()
 
 
 @pytest.fixture
@@ -33,20 +49,17 @@ def ratings(tmp_path):
     return tmp_path / "ratings.csv"
 
 
-def contents(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-
-
 @pytest.fixture
 def unchanged(tmp_path):
-    """Whether the files of the test's folder are what they were."""
+    """A context after which the files of the test's folder are what they were."""
 
-    class Watch:
-        def __enter__(self):
-            self.before = contents(tmp_path)
+    def contents():
+        return {str(p.relative_to(tmp_path)): p.read_bytes() for p in sorted(tmp_path.rglob("*")) if p.is_file()}
 
-        def __exit__(self, *error):
-            if error[0] is None:
-                assert contents(tmp_path) == self.before
+    @contextmanager
+    def watch():
+        before = contents()
+        yield
+        assert contents() == before
 
-    return Watch()
+    return watch

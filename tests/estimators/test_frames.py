@@ -10,7 +10,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from projfree import ConstrainedClassifier, ConstrainedClassifierCV, ConstrainedRegressor, ConstrainedRegressorCV
-from projfree.estimators import TableEncoder
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((40, 4)) * (rng.uniform(size=(40, 4)) < 0.6)
@@ -88,21 +87,6 @@ def test_tables_that_are_refused_as_a_whole(kind):
             kind().fit(table, Y)
         with pytest.raises(error, match=sentence):
             kind().fit(X, Y).predict(table)
-
-
-def test_the_encoder_takes_frames_of_every_kind():
-    table = {"a": X[:, 0], "b": ["u", "v", None, "u"] * 10}
-    expected = TableEncoder().fit_transform(pd.DataFrame(table))
-    encoder = TableEncoder().fit(pl.DataFrame(table))
-    np.testing.assert_array_equal(encoder.transform(pl.DataFrame(table)), expected)
-    assert encoder.unseen(pl.DataFrame({"a": [1.0], "b": ["w"]})) == {"b": 1}
-    numbered = pd.DataFrame(table).set_axis([0, 1], axis=1)
-    np.testing.assert_array_equal(TableEncoder().fit_transform(numbered), expected)
-    named = pd.DataFrame({"a": [1.0, np.nan]}, index=["first", "second"])
-    with pytest.raises(ValueError, match=r"^column 'a' is missing or infinite in row 2;"):
-        TableEncoder().fit_transform(named)
-    with pytest.raises(TypeError, match=r"^`TableEncoder` needs a frame of pandas or polars, got ndarray\.$"):
-        TableEncoder().fit(X)
 
 
 def test_columns_that_are_numbers_in_another_dress_are_taken():

@@ -10,7 +10,8 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from projfree import ConstrainedClassifier, ConstrainedRegressor, MatrixCompletion, load, persist
-from projfree.estimators import TableEncoder, save
+from projfree.estimators import save
+from projfree.estimators.encoding import table_encoder
 from projfree.estimators.saving import KIND as COMPLETION
 
 
@@ -93,13 +94,14 @@ def test_classes_must_fit_the_coefficients(tmp_path):
 
 def test_an_encoder_comes_back_with_its_model(tmp_path):
     frame = pd.DataFrame({"n": [1.0, np.nan, 3.0, 4.0] * 5, "t": ["u", "v", None, "u"] * 5})
-    model = make_pipeline(TableEncoder(impute="median"), ConstrainedRegressor()).fit(frame, np.arange(20.0))
+    encoder = table_encoder(["n"], {"t": None}, impute=True)
+    model = make_pipeline(encoder, ConstrainedRegressor()).fit(frame, np.arange(20.0))
     save(model, tmp_path / "m")
     again = load(tmp_path / "m")
     new = pd.DataFrame({"t": ["v", "never seen"], "other": [1, 2], "n": [np.nan, 2.0]})
     np.testing.assert_array_equal(again.predict(new), model.predict(new))
     tree = persist.load(tmp_path / "m", kind="model")
-    tree["encoder"]["levels"] = [["t", ["u", "w"]]]
+    tree["encoder"]["text"] = [["t", ["u", "w"]]]
     persist.save(tmp_path / "m", tree, kind="model")
     with pytest.raises(ValueError, match="its encoder belongs to another model"):
         load(tmp_path / "m")

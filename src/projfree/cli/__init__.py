@@ -4,20 +4,17 @@ import sys
 
 __all__ = ["main"]
 
-INTERRUPTED = "Interrupted; nothing was written.\n"
-
 
 def main() -> None:
-    """Run the command line; Ctrl-C before the command begins ends it with a sentence as well."""
+    """Run the command line; without the packages of the extra ``cli``, print what to install."""
     try:
         from projfree.cli.app import main as run
-
-        run()
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("projfree"):
+            raise
+        sys.stderr.write(f"Error: the command needs {error.name}; pip install 'projfree[cli]'.\n")
+        raise SystemExit(2) from None
     except KeyboardInterrupt:
-        sys.stderr.write(INTERRUPTED)
+        sys.stderr.write("Interrupted; nothing was written.\n")
         raise SystemExit(130) from None
-    except SystemExit as end:
-        # Typer turns what no command has caught into an exit without a word.
-        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
-            sys.stderr.write(INTERRUPTED)
-        raise
+    run()

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from projfree.cli import complete, data, explain, fit, listing, predict, recommend
-from projfree.cli.output import fail, open_streams, use_plain_signs
+from projfree.cli import complete, data, explain, fit, predict, recommend
+from projfree.cli.output import prepare_streams
 
 EPILOG = (
     "Exit codes: 0 done; 1 done, but a tolerance was not reached; 2 bad input, nothing written; "
@@ -39,23 +39,13 @@ def _root(
     """Projection-free optimization over norm balls, with a certificate for every convex answer."""
 
 
-app.command("fit", epilog=fit.EPILOG)(fit.fit)
-app.command("predict", epilog=predict.EPILOG)(predict.predict)
-app.command("complete", epilog=complete.EPILOG)(complete.complete)
-app.command("recommend", epilog=recommend.EPILOG)(recommend.recommend)
-app.command("explain", epilog=explain.EPILOG)(explain.explain)
+for module in (fit, predict, complete, recommend, explain):
+    name = module.__name__.rpartition(".")[2]
+    app.command(name, epilog=module.EPILOG)(getattr(module, name))
 app.add_typer(data.app, name="data")
-app.command("list", epilog=listing.EPILOG)(listing.listing)
-
-
-@app.command("reproduce", hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-def _reproduce() -> None:
-    """The reproduction of the paper is in the repository; clone it and run `make reproduce`."""
-    fail("the reproduction of the paper is not installed; clone the repository and run `make reproduce`.")
 
 
 def main() -> None:
     """Run the command line."""
-    open_streams()
-    use_plain_signs()
+    prepare_streams()
     app()

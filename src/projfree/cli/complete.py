@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import shlex
 import warnings
@@ -15,40 +14,34 @@ import typer
 from projfree import persist
 from projfree.checks import Array, shown
 from projfree.cli import options
-from projfree.cli.destinations import new_file_at, new_model_at, save_model, written
-from projfree.cli.errors import sentence
-from projfree.cli.features import read_features
 from projfree.cli.fit import split
 from projfree.cli.output import (
     DONE,
     INTERRUPTED,
     SHORT,
-    Debug,
-    Force,
-    Json,
-    Quiet,
+    check_place,
     guarded,
     note,
     reporting,
+    save_model,
     show_fields,
     show_json,
+    text_file,
 )
-from projfree.cli.recommend import write_lists
-from projfree.cli.tables import Reading, numbers, read_table
-from projfree.cli.watch import bar
-from projfree.estimators.frame_columns import row_of
-from projfree.estimators.saving import KIND
+from projfree.cli.recommend import known_lists, write_lists
+from projfree.cli.tables import as_ids, column_of, floats, is_text, read_table, row_of
+from projfree.estimators.encoding import table_encoder, text_columns
+from projfree.run import ProgressBar
 from projfree.run.checkpoint import KIND as CHECKPOINT
 
-#: Items of a list of recommendations that is scored, unless another number is asked for.
-LIST = 10
-SCORES = ("rmse", "mae", "precision", "recall", "coverage", "k")
 EPILOG = (
     "Examples:\n\nprojfree complete ratings.csv --out model --recommend 10\n\n"
     "projfree complete ratings.parquet --columns who,what,stars --p 1.2 --radius 50 --out model\n\n"
     "projfree complete ratings.csv --user-features people.csv --out model\n\n"
     "projfree complete ratings.csv --checkpoint sweeps --out model   # after Ctrl-C, the same command goes on"
 )
+#: Items of a list of recommendations that is scored, unless --recommend says otherwise.
+LIST = 10
 
 
 @guarded
@@ -56,165 +49,160 @@ def complete(
     data: options.Data,
     out: options.ModelFolder,
     columns: Annotated[
-        str, typer.Option(help="The columns of users, items and ratings.", rich_help_panel=options.TABLE)
+        str, options.option("The columns of users, items and ratings.", panel=options.TABLE)
     ] = "user,item,rating",
-    p: Annotated[
-        float,
-        typer.Option(
-            "--p", help="The exponent of the Schatten norm, from 1 to below 2.", rich_help_panel=options.MODEL
-        ),
-    ] = 1.0,
-    radius: Annotated[
-        str, typer.Option(help="The radius, or auto: chosen on held-out ratings.", rich_help_panel=options.MODEL)
-    ] = "auto",
-    rank: Annotated[int, typer.Option(help="Components of the factors.", rich_help_panel=options.MODEL)] = 40,
+    p: Annotated[float, options.option("The exponent of the Schatten norm, from 1 to below 2.", "--p")] = 1.0,
+    radius: Annotated[float | None, options.option("The radius; by default it is chosen on held-out ratings.")] = None,
+    rank: Annotated[int, options.option("Components of the factors.", min=1)] = 40,
     user_features: Annotated[
         Path | None,
-        typer.Option(
-            help="A table about users: the column of --columns, or the first one, has their ids.",
-            rich_help_panel=options.TABLE,
+        options.option(
+            "A table about users: the column of --columns, or the first one, has their ids.", panel=options.TABLE
         ),
     ] = None,
     item_features: Annotated[
-        Path | None,
-        typer.Option(help="A table about items, in the same way.", rich_help_panel=options.TABLE),
+        Path | None, options.option("A table about items, in the same way.", panel=options.TABLE)
     ] = None,
     tol: Annotated[
         float | None,
-        typer.Option(help="A relative gap to certify; by default it is only computed.", rich_help_panel=options.RUN),
+        options.option("A relative gap to certify; by default it is only computed.", panel=options.RUN, min=0.0),
     ] = None,
-    hold_out: Annotated[
-        float,
-        typer.Option(help="The part of the ratings kept for the score; 0 for none.", rich_help_panel=options.RUN),
-    ] = 0.1,
+    hold_out: options.HoldOut = 0.1,
     recommend: Annotated[
-        int, typer.Option(help="Items to recommend to each user; 0 for none.", rich_help_panel=options.OUTPUT)
+        int, options.option("Items to recommend to each user; 0 for none.", panel=options.OUTPUT, min=0)
     ] = 0,
     sep: options.Sep = None,
     header: options.Header = None,
     time_limit: options.TimeLimit = None,
-    seed: Annotated[
-        int, typer.Option(help="Of the ratings held out and the first factors.", rich_help_panel=options.RUN)
-    ] = 0,
+    seed: options.Seed = 0,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            help="A folder that the sweeps are saved to; the same command goes on from it.",
-            show_default=False,
-            rich_help_panel=options.RUN,
-        ),
+        options.option("A folder that the sweeps are saved to; the same command goes on from it.", panel=options.RUN),
     ] = None,
-    force: Force = False,
-    json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    force: options.Force = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
 ) -> None:
     """Complete a matrix of ratings over a Schatten ball; score it on ratings it has not seen."""
-    options.refuse_share("--hold-out", hold_out)
-    options.refuse_below("--rank", rank, 1)
-    options.refuse_below("--recommend", recommend, 0)
-    options.refuse_below("--seed", seed, 0)
-    options.refuse_below("--tol", tol, 0.0)
-    options.refuse_below("--time-limit", time_limit, 0.0, strictly=True)
-    size, names = None if radius == "auto" else options.radius_of(radius), _names(columns)
+    from projfree.estimators import MatrixCompletion
+
+    silent = quiet or json
+    names = columns.split(",")
+    if len(names) != 3:
+        raise ValueError(f"--columns must name three columns, users, items and ratings, got {shown(columns)}.")
     file = out.with_name(out.name + ".recommendations.csv") if recommend else None
     inputs = [path for path in (data, user_features, item_features, checkpoint) if path is not None]
-    new_model_at(out, inputs, force, KIND)
+    check_place(out, inputs, force, "model")
     if file is not None:
-        new_file_at(file, inputs, force)
+        check_place(file, inputs, force)
     if checkpoint is not None:
         persist.check(checkpoint, kind=CHECKPOINT)
-    settings: dict[str, Any] = {"p": p, "radius": size, "rank": rank, "tol": tol}
-    settings |= {"time_limit": time_limit, "random_state": seed, "checkpoint": checkpoint}
-    model = _model(settings)
-    ratings, there = _ratings(data, names, Reading(sep, header), quiet or json)
-    of_users, of_items = (
-        read_features(path, name, Reading(sep, header), text=labels.dtype.kind not in "iufb")
-        for path, name, labels in zip((user_features, item_features), there, ratings, strict=False)
+    ratings, names, remarks = read_ratings(data, names, sep, header)
+    for remark in remarks:
+        note(remark, silent)
+    features = {
+        "user_features": _features(user_features, names[0], sep, header, ratings[0]),
+        "item_features": _features(item_features, names[1], sep, header, ratings[1]),
+    }
+    model = MatrixCompletion(
+        p,
+        radius,
+        rank=rank,
+        tol=tol,
+        time_limit=time_limit,
+        random_state=seed,
+        checkpoint=checkpoint,
+        columns=tuple(names),
+        callbacks=() if silent else (ProgressBar(label=f"complete {data.name}", transient=True),),
+        **features,
     )
-    model.set_params(user_features=of_users, item_features=of_items)
     fitted, held = split(len(ratings[2]), hold_out, seed)
-    watchers = () if quiet or json else (bar(f"complete {data.name}"),)
     try:
-        _fit(model.set_params(columns=there), _part(ratings, fitted), watchers, quiet or json)
+        _fit(model, tuple(column[fitted] for column in ratings), silent)
     except KeyboardInterrupt:
         if checkpoint is None or not persist.exists(checkpoint):
             raise
         typer.echo(f"Interrupted; the same command goes on from {str(checkpoint)!r}.", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    score = model.report(_part(ratings, held), k=recommend or LIST) if len(held) else None
+    score = model.report(tuple(column[held] for column in ratings), k=recommend or LIST) if len(held) else None
     save_model(model, out, inputs, force)
     if file is not None:
-        _write_recommendations(model, file, recommend, force, out)
-    if json or not quiet:
-        with reporting(out):
-            _report(model, score, len(fitted), len(held), out, file, json)
+        _recommend(model, file, recommend, inputs, force, out)
+    with reporting(out):
+        if json:
+            show_json(_record(model, score, len(fitted), len(held), out, file))
+        elif not quiet:
+            fields = _fields(model, score, len(fitted), len(held), out, file)
+            show_fields(f"completed after {model.n_iter_} sweeps", fields)
     raise typer.Exit(DONE if tol is None or model.relative_gap_ <= tol else SHORT)
 
 
-def _part(ratings: tuple[Array, ...], at: Array) -> tuple[Array, ...]:
-    """Some of the ratings."""
-    return tuple(column[at] for column in ratings)
+def read_ratings(
+    path: Path, names: list[str], sep: str | None, header: bool | None
+) -> tuple[tuple[Array, ...], list[str], list[str]]:
+    """Users, items and ratings of a file, the names of their columns there, and remarks on them."""
+    frame, remark = read_table(path, sep, header, names[:2])
+    user, item, rating = (column_of(list(frame.columns), name, "--columns", path) for name in names)
+    for name in (user, item):
+        if frame[name].isna().any():
+            row = row_of(frame[name], frame[name].isna())
+            raise ValueError(f"column {name!r} of {str(path)!r} is missing in row {row}; leave the row out.")
+        if is_text(frame[name]) or frame[name].dtype.kind not in "iufb":
+            frame[name] = as_ids(frame[name])
+    # The later rating counts; otherwise a pair could be held out and fitted at once.
+    earlier = frame.duplicated([user, item], keep="last").to_numpy()
+    left_out = (
+        f"Of pairs that are rated several times the last rating counts; {earlier.sum():,} earlier rows are left out."
+    )
+    latest = frame[~earlier]
+    ratings = latest[user].to_numpy(), latest[item].to_numpy(), floats(latest[rating]).to_numpy()
+    return ratings, [user, item, rating], [text for text in (remark, left_out if earlier.any() else "") if text]
 
 
-def _model(settings: dict[str, Any]) -> Any:
-    from projfree.estimators.completion import MatrixCompletion
+def _features(path: Path | None, ids: str, sep: str | None, header: bool | None, like: Array) -> Any:
+    """Ids, of the kind of those of the ratings, and features of a file; text is encoded, missing numbers stay."""
+    if path is None:
+        return None
+    names = list(read_table(path, sep, header)[0].columns)
+    first = ids if ids in names else names[0]
+    if len(names) < 2:
+        raise ValueError(f"{str(path)!r} must have a column of ids and others with features, got {first!r} alone.")
+    frame, _ = read_table(path, sep, header, [first])
+    column = frame.pop(first)
+    text = [name for name in frame if is_text(frame[name])]
+    numbers = {name: floats(frame[name], finite=False) for name in frame if name not in text}
+    for name, values in numbers.items():
+        if np.isinf(values).any():
+            raise ValueError(
+                f"column {name!r} of {str(path)!r} is infinite in row {row_of(values, np.isinf(values))}; leave it "
+                "empty if it is not known, or leave the column out."
+            )
+    table = text_columns(frame[text]).assign(**numbers)
+    encoded = table_encoder(list(numbers), dict.fromkeys(text)).fit_transform(table)
+    return (column if like.dtype.kind not in "iufb" else as_ids(column)).to_numpy(), encoded
 
-    model = MatrixCompletion(**settings)
-    model._checked()
-    return model
 
-
-def _fit(model: Any, ratings: tuple[Array, ...], watchers: tuple[Any, ...], quiet: bool) -> None:
+def _fit(model: Any, ratings: tuple[Array, ...], silent: bool) -> None:
+    """Fit; warnings become remarks, except that on the gap, which is reported."""
     from sklearn.exceptions import ConvergenceWarning
 
-    model.set_params(callbacks=watchers)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is reported
+        warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(ratings)
-    for text in dict.fromkeys(sentence(warning.message) for warning in said if isinstance(warning.message, Warning)):
-        note(text, quiet)
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        note(text, silent)
     model.set_params(callbacks=(), checkpoint=None)
 
 
-def _names(columns: str) -> list[str]:
-    names = [name.strip() for name in columns.split(",")]
-    if len(names) != 3:
-        raise ValueError(f"--columns must name three columns, users, items and ratings, got {shown(columns)}.")
-    return names
-
-
-def _ratings(path: Path, names: list[str], reading: Reading, quiet: bool) -> tuple[tuple[Array, ...], tuple[str, ...]]:
-    """Users, items and ratings of a file, and the names that their columns have there."""
-    table = read_table(path, reading, ids=names[:2])
-    if table.remark:
-        note(table.remark, quiet)
-    user, item, rating = there = tuple(table.column(name, "--columns") for name in names)
-    for name in (user, item):
-        if table.frame[name].isna().any():
-            row = row_of(table.frame[name], int(np.flatnonzero(table.frame[name].isna().to_numpy())[0]))
-            raise ValueError(f"column {name!r} of {str(path)!r} is missing in row {row}; leave the row out.")
-    columns = table.frame[user].to_numpy(), table.frame[item].to_numpy(), numbers(table.frame[rating])
-    return _part(columns, _last_of_each(table.frame, [user, item], quiet)), there
-
-
-def _last_of_each(frame: Any, pair: list[str], quiet: bool) -> Array:
-    """The rows whose pair no later row has, since the later rating counts; else held-out pairs would be fitted too."""
-    earlier = frame.duplicated(pair, keep="last").to_numpy()
-    if earlier.any():
-        rows = "1 earlier row is" if earlier.sum() == 1 else f"{earlier.sum():,} earlier rows are"
-        note(f"Of pairs that are rated several times the last rating counts; {rows} left out.", quiet)
-    return np.flatnonzero(~earlier)
-
-
-def _write_recommendations(model: Any, path: Path, most: int, force: bool, out: Path) -> None:
-    """A file next to the model: user, place, item, predicted rating."""
-    again = shlex.join(["projfree", "recommend", str(out), "--n", str(most), "--out", str(path)])
+def _recommend(model: Any, file: Path, n: int, inputs: list[Path], force: bool, out: Path) -> None:
+    """Write recommendations beside the model; without them the model is still there."""
+    again = shlex.join(["projfree", "recommend", str(out), "--n", str(n), "--out", str(file)])
     saved = f"The model is in {str(out)!r}; `{again}` recommends from it."
     try:
-        with written(path, force) as file:
-            write_lists(model, csv.writer(file, lineterminator="\n"), most)
+        with text_file(file, inputs, force) as stream:
+            write_lists(known_lists(model, n), stream)
     except KeyboardInterrupt:
         typer.echo(f"Interrupted; no recommendations were written. {saved}", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -223,32 +211,34 @@ def _write_recommendations(model: Any, path: Path, most: int, force: bool, out: 
         raise
 
 
-def _report(model: Any, score: Any, kept: int, held: int, out: Path, file: Path | None, json: bool) -> None:
-    gap = float(model.relative_gap_)
-    if json:
-        record = {"value": model.value_, "bound": model.bound_, "relative_gap": gap, "radius": model.radius_}
-        record |= {"sweeps": model.n_iter_, "ratings": kept, "held_out_ratings": held, "model": str(out)}
-        record |= {name: getattr(score, name, None) for name in SCORES}
-        show_json({**record, "recommendations": None if file is None else str(file)})
-        return
-    coarse = ", a coarse bound; --tol proves more" if model.coarse_ else ""
-    fields = {
+def _record(model: Any, score: Any, kept: int, held: int, out: Path, file: Path | None) -> dict[str, Any]:
+    names = ("rmse", "mae", "precision", "recall", "coverage", "k")
+    return {
+        "value": model.value_,
+        "bound": model.bound_,
+        "relative_gap": float(model.relative_gap_),
+        "radius": model.radius_,
+        "sweeps": model.n_iter_,
+        "ratings": kept,
+        "held_out_ratings": held,
+        "model": str(out),
+        **{name: getattr(score, name, None) for name in names},
+        "recommendations": None if file is None else str(file),
+    }
+
+
+def _fields(model: Any, score: Any, kept: int, held: int, out: Path, file: Path | None) -> dict[str, str | None]:
+    gap, lists = float(model.relative_gap_), ""
+    if score is not None and score.n_users:
+        lists = f"precision {score.precision:.3f}, recall {score.recall:.3f}, {score.coverage:.0%} of all items"
+    return {
         "ratings": f"{kept:,} to fit, {held:,} held out, {len(model.user_ids_):,} x {len(model.item_ids_):,}",
         "radius": f"{model.radius_:.6g}",
         "value": f"{model.value_:.6g}",
         "lower bound": f"{model.bound_:.6g}" if math.isfinite(model.bound_) else "not computed",
-        "certified gap": f"{gap:.2g} relative{coarse}" if math.isfinite(gap) else "not computed",
-        **({} if score is None else _scores(score)),
+        "certified gap": f"{gap:.2g} relative" + ("; --tol 0.1 works on it" if gap > 0.1 else ""),
+        "held-out RMSE": None if score is None else f"{score.rmse:.4f}, mean absolute error {score.mae:.4f}",
+        f"lists of {getattr(score, 'k', LIST)}": lists or None,
         "model": str(out),
-        **({"recommended": str(file)} if file is not None else {}),
-    }
-    show_fields(f"completed after {model.n_iter_} sweeps", fields, "bold green")
-
-
-def _scores(score: Any) -> dict[str, str]:
-    """How well the ratings that were held out are predicted and recommended."""
-    lists = f"precision {score.precision:.3f}, recall {score.recall:.3f}, {score.coverage:.0%} of all items"
-    return {
-        "held-out RMSE": f"{score.rmse:.4f}, mean absolute error {score.mae:.4f}",
-        **({f"lists of {score.k}": lists} if score.n_users else {}),
+        "recommended": None if file is None else str(file),
     }

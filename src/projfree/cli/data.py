@@ -1,119 +1,88 @@
-"""`projfree data`: which data sets there are, where they lie, and how to get them."""
+"""`projfree data`: which data sets there are, where they are, and how to get them."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from contextlib import AbstractContextManager
+from importlib import resources
 from typing import Annotated, Any
 
 import typer
 
-from projfree.cli.output import Json, err, fail, guarded, out, show_json
-from projfree.datasets.download import HOMES, cache_folder, fetch
-from projfree.datasets.lookup import present
+from projfree.cli import options
+from projfree.cli.output import fail, guarded, show_json
+from projfree.datasets import load_movielens, load_year
+from projfree.datasets.sources import SOURCES, VARIABLE, cached, download, given
 
 app = typer.Typer(no_args_is_help=True, help="List, get and locate data sets.")
-PACKAGED = {
+PACKAGED = {"adult": "adult.npz", "year-sample": "year_sample.npz"}
+ABOUT = {
     "adult": "48,842 x 14, UCI Adult, CC BY 4.0",
     "year-sample": "7,000 x 90, rows of UCI YearPredictionMSD, CC BY 4.0",
-}
-OTHERS = {
     "movielens-100k": "100,000 ratings, 943 x 1,682, GroupLens licence: no redistribution",
     "movielens-1m": "1,000,209 ratings, 6,040 x 3,706, GroupLens licence: no redistribution",
     "year": "515,345 x 90, UCI YearPredictionMSD, CC BY 4.0",
-    "school": "15,362 x 28, 139 tasks; no home to download from",
+    "school": "15,362 x 28, 139 tasks; not to be downloaded",
 }
 Name = Annotated[str, typer.Argument(help="A name from `projfree data list`.", show_default=False)]
 
 
-def _known(name: str) -> None:
-    if name not in PACKAGED and name not in OTHERS:
-        fail(f"there is no data set {name!r}; there are {', '.join([*PACKAGED, *OTHERS])}.")
-
-
-def _packaged_path(name: str) -> Path:
-    import projfree.datasets as datasets
-
-    file = {"adult": "adult.npz", "year-sample": "year_sample.npz"}[name]
-    return Path(str(datasets.__file__)).parent / "files" / file
-
-
-def _where(name: str) -> str:
+def _place(name: str) -> str | None:
+    """Where a data set is, None if it is not here."""
+    if name not in ABOUT:
+        fail(f"there is no data set {name!r}; there are {', '.join(ABOUT)}.")
     if name in PACKAGED:
-        return "packaged"
-    return str(found) if (found := present(HOMES[name])) else "not here"
+        return str(resources.files("projfree.datasets") / "files" / PACKAGED[name])
+    try:
+        found = given(SOURCES[name]) or cached(SOURCES[name])
+    except ImportError:  # without pooch there is no cache
+        return None
+    return str(found) if found.is_file() else None
 
 
 @app.command("list", epilog="Example:\n\nprojfree data list")
 @guarded
-def list_(json: Json = False) -> None:
+def list_(json: options.Json = False) -> None:
     """List the data sets, and where each one is."""
-    everything = {**PACKAGED, **OTHERS}
+    places = {name: "packaged" if name in PACKAGED else _place(name) or "not here" for name in ABOUT}
     if json:
-        show_json({name: {"what": what, "where": _where(name)} for name, what in everything.items()})
+        show_json({name: {"what": what, "where": places[name]} for name, what in ABOUT.items()})
         return
-    from rich.table import Table
-
-    table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("name", "what", "where"):
-        table.add_column(heading, overflow="fold")
-    for name, what in everything.items():
-        table.add_row(name, what, _where(name))
-    console = out()
-    if not console.is_terminal:
-        console.width = 200
-    console.print(table)
-    console.print(f"[dim]Looked for below PROJFREE_DATA, then in {cache_folder()}.[/]")
+    for name, what in ABOUT.items():
+        typer.echo(f"{typer.style(name.ljust(16), bold=True)}{what:72}{places[name]}")
 
 
 @app.command("path", epilog="Example:\n\nprojfree data path movielens-100k")
 @guarded
 def path(name: Name) -> None:
-    """Print where a data set lies."""
-    _known(name)
-    found = _packaged_path(name) if name in PACKAGED else present(HOMES[name])
-    if found is None:
-        fail(f"{name} is not here; `projfree data get {name}` gets it, or put it below the folder PROJFREE_DATA names.")
-    typer.echo(str(found))
+    """Print where a data set is."""
+    place = _place(name)
+    if place is None:
+        fail(f"{name} is not here; `projfree data get {name}` gets it, or put it below the folder {VARIABLE} names.")
+    typer.echo(place)
 
 
 @app.command("get", epilog="Example:\n\nprojfree data get movielens-100k")
 @guarded
 def get(name: Name) -> None:
-    """Download a data set from its home into the cache, and check it."""
-    _known(name)
-    if name in PACKAGED or (found := present(HOMES[name])) is not None:
-        typer.echo(f"{name} is here already: {_packaged_path(name) if name in PACKAGED else found}")
+    """Download a data set into the cache, and check it."""
+    place = _place(name)
+    if place is not None:
+        typer.echo(f"{name} is here already: {place}")
         return
-    home = HOMES[name]
-    if not home.url:
-        fail(f"{name} has no home to download from; get {home.page}, and put it below the folder PROJFREE_DATA names.")
-    bar = _Download(name)
+    source = SOURCES[name]
+    by_hand = f"get {source.names[0]} from {source.page} and put it below the folder {VARIABLE} names"
+    if not source.url:
+        fail(f"{name} cannot be downloaded; {by_hand}.")
     try:
-        got = fetch(home, bar)
+        with _Download(name) as progress:
+            got = download(source, progress)
     except OSError as error:
-        fail(
-            f"{home.url} cannot be reached ({type(error).__name__}); go online and try again, or get {home.names[0]} "
-            f"from {home.page} and put it below the folder PROJFREE_DATA names."
-        )
-    finally:
-        bar.close()
-    _load(name)  # checks shape and first rows
+        fail(f"{source.url} cannot be reached ({type(error).__name__}); go online and try again, or {by_hand}.")
+    load_year(standardize=False) if name == "year" else load_movielens(name.removeprefix("movielens-"))  # type: ignore[arg-type]
     typer.echo(str(got))
 
 
-def _load(name: str) -> None:
-    from projfree.datasets import load_movielens, load_year
-
-    if name == "year":
-        load_year(standardize=False)
-    elif name == "movielens-100k":
-        load_movielens("100k")
-    elif name == "movielens-1m":
-        load_movielens("1m")
-
-
-class _Download:
+class _Download(AbstractContextManager["_Download"]):
     """A progress bar in the form that pooch wants."""
 
     def __init__(self, name: str) -> None:
@@ -121,22 +90,17 @@ class _Download:
         self._bar: Any = None
 
     def update(self, amount: int) -> None:
-        """So many bytes more."""
-        if self._bar is None and sys.stderr.isatty():
-            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-            columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=err(), transient=True)
-            self._bar.start()
-            self._task = self._bar.add_task(self.name, total=self.total or None)
-        if self._bar is not None:
-            self._bar.update(self._task, advance=amount)
+        """Count more bytes."""
+        if self._bar is None:
+            self._bar = typer.progressbar(length=self.total, label=self.name, file=typer.get_text_stream("stderr"))
+        self._bar.update(amount)
 
     def reset(self) -> None:
         """Nothing to do: pooch resets before it fills the bar."""
 
     def close(self) -> None:
         """Give the terminal back."""
+
+    def __exit__(self, *error: object) -> None:
         if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+            self._bar.render_finish()

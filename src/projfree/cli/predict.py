@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from projfree.cli import options
-from projfree.cli.destinations import new_file_at, safe_cell, written
-from projfree.cli.output import Debug, Force, Json, Quiet, guarded, note, out, reporting, show_json
-from projfree.cli.streaming import frames_of
-from projfree.cli.tables import Reading, check_path, column_of, read_table
+from projfree.cli.output import check_place, guarded, note, reporting, safe_cell, show_json, text_file
+from projfree.cli.tables import as_ids, chunks_of, column_of, features, kind_of, read_table
+from projfree.estimators.encoding import levels_of
 
 EPILOG = (
     "Examples:\n\nprojfree predict model new.csv --out predictions.csv\n\n"
@@ -23,49 +23,51 @@ EPILOG = (
 
 @guarded
 def predict(
-    model: Annotated[Path, typer.Argument(help="The folder that fit or complete wrote.", show_default=False)],
+    model: options.Model,
     data: options.Data,
-    to: Annotated[Path | None, typer.Option("--out", help="A CSV file to write; else the screen.")] = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
+    out: options.CsvFile = None,
+    proba: Annotated[bool, options.option("Add the probability of each class.", "--proba")] = False,
     sep: options.Sep = None,
     header: options.Header = None,
-    force: Force = False,
-    json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    force: options.Force = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
 ) -> None:
     """Predict for the rows of a table; columns that the model does not know are ignored."""
-    if to is not None:
-        new_file_at(to, [data, model], force)
-    check_path(data)
+    if out is not None:
+        check_place(out, [data, model], force)
     fitted = loaded(model)
-    classes = _classes(fitted, model) if proba else []
-    names, count = ["prediction", *(f"probability of {name}" for name in classes)], 0
-    rows = _predicted(fitted, data, Reading(sep, header), proba, quiet or json)
-    if to is None:
-        found = list(rows)
+    if proba and not hasattr(fitted, "predict_proba"):
+        raise ValueError(f"--proba needs a model of classes whose loss has probabilities, and {str(model)!r} is none.")
+    lines = _lines(fitted, data, sep, header, proba, quiet or json)
+    first = next(lines)
+    several = range(len(first)) if not proba and len(first) > 1 else []
+    names = [f"prediction {j}" for j in several] or ["prediction"]
+    names += [f"probability of {label}" for label in fitted.classes_.tolist()] if proba else []
+    if out is None:
+        rows = [first, *lines]
         if json:
-            show_json(
-                {"rows": len(found), "columns": names, "predictions": found if proba else [row[0] for row in found]}
-            )
+            single = len(names) == 1
+            show_json({"rows": len(rows), "columns": names, "predictions": [r[0] for r in rows] if single else rows})
         else:
-            typer.echo("\n".join(",".join(map(str, row)) for row in found))
+            typer.echo("\n".join(",".join(map(str, row)) for row in rows))
         return
-    with written(to, force) as file:
+    count = 0
+    with text_file(out, [data, model], force) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(names)
-        for row in rows:
+        for count, row in enumerate((row for part in ([first], lines) for row in part), 1):  # noqa: B007
             writer.writerow([safe_cell(cell) for cell in row])
-            count += 1
-    with reporting(to):
+    with reporting(out):
         if json:
-            show_json({"rows": count, "columns": names, "out": str(to)})
+            show_json({"rows": count, "columns": names, "out": str(out)})
         elif not quiet:
-            out().print(f"{count:,} predictions written to {to}", markup=False)
+            typer.echo(f"{count:,} predictions written to {out}")
 
 
 def loaded(path: Path) -> Any:
-    """The model in a folder, or a sentence where there is none."""
+    """The model in a folder."""
     from projfree.estimators import load
 
     if not path.is_dir():
@@ -73,67 +75,58 @@ def loaded(path: Path) -> Any:
     return load(path)
 
 
-def _classes(fitted: Any, path: Path) -> list[Any]:
-    if not hasattr(fitted, "predict_proba"):
-        raise ValueError(f"--proba needs a model of classes whose loss has probabilities, and {str(path)!r} is none.")
-    return list(fitted.classes_.tolist())
+def _lines(
+    fitted: Any, path: Path, sep: str | None, header: bool | None, proba: bool, quiet: bool
+) -> Iterator[list[Any]]:
+    """Predictions for each row of a table, a part of the table at a time."""
+    ids = _ids(fitted)
+    levels = levels_of(fitted[0]) if hasattr(fitted, "named_steps") else {}
+    if kind_of(path) in (".parquet", ".npy"):
+        frames = chunks_of(path)
+    else:
+        frame, remark = read_table(path, sep, header, [*levels, *ids])
+        note(remark, quiet or not remark)
+        for name in ids:
+            column = column_of(list(frame.columns), name, "the table", path)
+            frame[column] = frame[column] if ids[name] else as_ids(frame[column])
+        frames = iter([frame])
+    for frame in frames:
+        X = _features(fitted, frame, path, levels)
+        for name, known in levels.items():
+            unseen = int((~np.isin(X[name].to_numpy(dtype=str), known)).sum())
+            have = "row has" if unseen == 1 else "rows have"
+            note(
+                f"{unseen:,} {have} a level of column {name!r} that the fit had not seen; it counts as none.",
+                quiet or not unseen,
+            )
+        table = np.asarray(fitted.predict(X))
+        predicted = [[value] for value in table.tolist()] if table.ndim == 1 else table.tolist()
+        shares = fitted.predict_proba(X).tolist() if proba else [[]] * len(predicted)
+        yield from (row + more for row, more in zip(predicted, shares, strict=True))
 
 
-def _predicted(fitted: Any, path: Path, reading: Reading, proba: bool, quiet: bool) -> Iterator[list[Any]]:
-    """A row for each row of the table, a part of the table at a time."""
-    encoder = getattr(fitted, "named_steps", {}).get("encoder")
-    text = _text_columns(fitted, encoder)
-    ids = [str(name) for name in fitted.columns[:2]] if hasattr(fitted, "user_ids_") else []
-    for frame in _frames(path, reading, text, ids, quiet):
-        X = _features(fitted, frame, path)
-        for name, k in ({} if encoder is None else encoder.unseen(X)).items():
-            have = "row has" if k == 1 else "rows have"
-            note(f"{k:,} {have} a level of column {name!r} that the fit had not seen; it counts as none.", quiet)
-        values = [fitted.predict(X).tolist()]
-        values += fitted.predict_proba(X).T.tolist() if proba else []
-        yield from (list(row) for row in zip(*values, strict=True))
+def _ids(fitted: Any) -> dict[str, bool]:
+    """The columns of users and items of a completion, and whether their ids are text."""
+    if not hasattr(fitted, "user_ids_"):
+        return {}
+    kinds = (fitted.user_ids_.dtype.kind, fitted.item_ids_.dtype.kind)
+    return {str(name): kind not in "iufb" for name, kind in zip(fitted.columns[:2], kinds, strict=True)}
 
 
-def _text_columns(fitted: Any, encoder: Any) -> list[str]:
-    """The columns that are text, also where all of their cells look like numbers."""
-    if encoder is not None:
-        return list(encoder.levels_)
-    ids = (getattr(fitted, name, None) for name in ("user_ids_", "item_ids_"))
-    named = zip(getattr(fitted, "columns", ()), ids, strict=False)
-    return [name for name, labels in named if labels is not None and labels.dtype.kind == "U"]
-
-
-def _frames(path: Path, reading: Reading, text: list[str], ids: list[str], quiet: bool) -> Iterator[Any]:
-    if check_path(path) in (".parquet", ".npy"):
-        yield from frames_of(path)
-        return
-    table = read_table(path, reading, text, ids)
-    if table.remark:
-        note(table.remark, quiet)
-    yield table.frame
-
-
-def _features(fitted: Any, frame: Any, path: Path) -> Any:
-    """The columns that the model was fitted with, in its order."""
+def _features(fitted: Any, frame: Any, path: Path, levels: dict[str, list[str]]) -> Any:
+    """The columns that the model was fitted on, in its order."""
     if hasattr(fitted, "user_ids_"):
         return frame[[column_of(list(frame.columns), str(name), "the table", path) for name in fitted.columns[:2]]]
-    encoder = getattr(fitted, "named_steps", {}).get("encoder")
-    names = encoder.columns_ if encoder is not None else getattr(fitted, "feature_names_in_", None)
+    names = getattr(fitted, "feature_names_in_", None)
     if names is None:
-        wanted = int(fitted.n_features_in_)
-        if frame.shape[1] != wanted:
+        if frame.shape[1] != fitted.n_features_in_:
             raise ValueError(
-                f"{str(path)!r} must have {wanted} columns, the features of the model, which have no names, got "
-                f"{frame.shape[1]}; leave out others, such as the target."
+                f"{str(path)!r} must have {fitted.n_features_in_} columns, the features of the model, which have no "
+                f"names, got {frame.shape[1]}; leave out others, such as the target."
             )
-        return _numbers(frame).to_numpy()
+        return features(frame, ()).to_numpy()
     missing = [name for name in names if name not in frame.columns]
     if missing:
-        raise ValueError(f"{str(path)!r} has no column {missing[0]!r}, which the model was fitted with.")
-    return frame[list(names)] if encoder is not None else _numbers(frame[list(names)])
-
-
-def _numbers(frame: Any) -> Any:
-    from projfree.estimators.table_encoder import TableEncoder
-
-    return TableEncoder(one_hot="none").fit_transform(frame)
+        raise ValueError(f"{str(path)!r} has no column {missing[0]!r}, which the model was fitted on.")
+    impute = hasattr(fitted, "named_steps") and "simpleimputer" in str(fitted[0].named_transformers_).lower()
+    return features(frame[list(names)], list(levels), impute=impute)

@@ -9,4 +9,3 @@ from projfree.estimators.regressor import ConstrainedRegressor as ConstrainedReg
 from projfree.estimators.regressor_cv import ConstrainedRegressorCV as ConstrainedRegressorCV
 from projfree.estimators.saving import load as load
 from projfree.estimators.saving import save as save
-from projfree.estimators.table_encoder import TableEncoder as TableEncoder

@@ -1,7 +1,7 @@
 """Fitted models on disk: a folder of JSON and npz, versioned, without pickle.
 
-The tree that `projfree.persist` writes is ``{"class", "parameters", "fitted"}``, and ``"encoder"`` where a
-`TableEncoder` comes first. Losses, sets, solvers, results and their parts stand in it as
+The tree that `projfree.persist` writes is ``{"class", "parameters", "fitted"}``, and ``"encoder"`` where
+`projfree.estimators.encoding` comes first. Losses, sets, solvers, results and their parts stand in it as
 ``{"type": name, "fields": {...}}``; only names of `TYPES` are read back, so a file can make nothing else.
 """
 
@@ -24,8 +24,8 @@ from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.offset_model import OffsetModel
+from projfree.estimators.encoding import pack_encoder, unpack_encoder
 from projfree.estimators.paths import RadiusPath
-from projfree.estimators.saved_encoder import pack_encoder, unpack_encoder
 from projfree.estimators.saved_model import (
     NEVER_SAVED,
     DamageError,
@@ -34,7 +34,6 @@ from projfree.estimators.saved_model import (
     checked_parameters,
     need,
 )
-from projfree.estimators.table_encoder import TableEncoder
 from projfree.run import Certificate, Result, Status, Trace
 from projfree.solvers.base import State
 
@@ -74,7 +73,7 @@ def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLi
     Parameters
     ----------
     model : estimator
-        One of the package, fitted, or a `Pipeline` of a `TableEncoder` and one of them. Losses, sets and
+        One of the package, fitted, or a `Pipeline` of the encoder of the command and one of them. Losses, sets and
         solvers must be of the package too. Splitters, scorers
         and random states that are objects are left out: a loaded model predicts the same and has the same result, but
         a search would be set up anew.
@@ -104,10 +103,10 @@ def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLi
     persist.save(path, tree if encoder is None else {**tree, "encoder": pack_encoder(encoder)}, kind=KIND)
 
 
-def _parts(model: Any) -> tuple[TableEncoder | None, Any]:
-    """The encoder, where the model is a pipeline that begins with one, and the model itself."""
+def _parts(model: Any) -> tuple[Any, Any]:
+    """The encoder, if the model is a pipeline that begins with one, and the model itself."""
     steps = getattr(model, "steps", None)
-    if isinstance(steps, list) and len(steps) == 2 and isinstance(steps[0][1], TableEncoder):
+    if isinstance(steps, list) and len(steps) == 2 and hasattr(steps[0][1], "transformers_"):
         return steps[0][1], steps[1][1]
     return None, model
 
@@ -115,7 +114,7 @@ def _parts(model: Any) -> tuple[TableEncoder | None, Any]:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model back from the folder that `save` or the command `projfree` wrote.
 
-    A model that was saved after a `TableEncoder` comes back as a scikit-learn `Pipeline` of the two. Nothing that is
+    A model that the command saved after an encoder comes back as a scikit-learn `Pipeline` of the two. Nothing that is
     read is trusted: types, shapes and finiteness are checked, no code of the file runs, and a loaded model writes to no
     place that the file names.
 
