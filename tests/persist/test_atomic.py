@@ -115,12 +115,6 @@ def test_killed_at_random_moments(tmp_path):
     kill_at_random(tmp_path / "state", rounds=4, seed=0)
 
 
-@posix
-@pytest.mark.slow
-def test_killed_at_many_random_moments(tmp_path):
-    kill_at_random(tmp_path / "state", rounds=100, seed=1)
-
-
 def test_leftovers_are_ignored_and_removed(tmp_path):
     leftover = tmp_path / ".projfree.npz.0123456789abcdef.partial"
     leftover.write_text("PK")

@@ -84,12 +84,6 @@ def test_a_foreign_folder_is_refused_and_kept(tmp_path):
     assert files(tmp_path) == {"thesis.tex": b"mine"}
 
 
-def test_files_put_into_our_folder_survive(saved):
-    (saved / "notes.txt").write_text("mine")
-    persist.save(saved, TREE, kind="checkpoint")
-    assert (saved / "notes.txt").read_text() == "mine"
-
-
 class Colour(enum.IntEnum):
     RED = 1
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 
 import numpy as np
 import pytest
-from solvers.catalogue import PROBLEMS, X, counted, pairs, problem, solver
+from solvers.catalogue import PROBLEMS, X, pairs, problem, solver
 
 from projfree import (
     Checkpoint,
-    FrankWolfe,
     LpBall,
     Objective,
-    OpenLoop,
     PrimalAveraging,
     SchattenBall,
     Softmax,
@@ -91,23 +88,6 @@ def test_matrices_in_a_spectral_set(name, tmp_path):
     same(*three_runs(make, solver(name), SchattenBall(1, 1.0), tmp_path))
 
 
-@pytest.mark.parametrize("name", ["PA", "FW, exact", "PG"])
-def test_between_two_evaluations_of_averages(name, tmp_path):
-    """They become rare: a resumed run evaluates none before the running one would."""
-
-    def make():
-        return Objective(Softmax(), as_data(X, np.arange(60) % 3))
-
-    runs, due = [], []
-    for end, state in ((25, None), (22, None), (25, tmp_path)):
-        settings = {"tol": 0.0, "state": state, "callbacks": [Checkpoint(tmp_path, 22)]}
-        if end == 22:
-            settings["callbacks"].append(lambda run: due.append(run.lower_bound.due))
-        runs.append(minimize(make(), SchattenBall(1, 1.0), solver(name), max_iter=end, **settings))
-    assert due[-1] > 23
-    same(runs[0], runs[2])
-
-
 @pytest.mark.parametrize("case", ["sigmoid, intercept", "logistic, intercept", "squares, intercept"])
 @pytest.mark.parametrize("name", ["PA", "FW, exact", "FISTA"])
 def test_points_keep_their_intercepts(name, case, tmp_path):
@@ -123,23 +103,6 @@ def test_points_keep_their_intercepts(name, case, tmp_path):
 
     minimize(problem(case), BALL, solver(name), tol=0.0, max_iter=4, callbacks=[compare])
     assert compared >= 4
-
-
-@pytest.mark.parametrize("every", [1, 2, 7])
-@pytest.mark.parametrize("name", ["PA", "FW, exact", "PG, single"])
-def test_every_so_often(name, every, tmp_path):
-    """Each state can be the one that is saved, also that of the first iteration."""
-    runs = [
-        minimize(
-            problem("sigmoid, intercept"), BALL, solver(name), max_iter=n, tol=0.0, state=state, callbacks=callbacks
-        )
-        for n, state, callbacks in (
-            (9, None, [Checkpoint(tmp_path / "a", every)]),
-            (8, None, [Checkpoint(tmp_path / "b", every)]),
-            (9, tmp_path / "b", [Checkpoint(tmp_path / "b", every)]),
-        )
-    ]
-    same(runs[0], runs[2])
 
 
 def test_chains_of_interruptions(tmp_path):
@@ -174,37 +137,10 @@ def test_a_checkpoint_holds_no_image(tmp_path):
     assert max(sizes(persist.load(tmp_path / "a", kind="projfree checkpoint"))) <= 4
 
 
-def test_a_run_goes_on_in_a_new_workspace_after_a_checkpoint(tmp_path):
-    """As a resumed one does: what was remembered before could have other bits than what is computed again."""
-    opened = []
-    callbacks = [lambda run: opened.append(run.opened), Checkpoint(tmp_path / "a", 2)]
-    minimize(problem("logistic"), BALL, PrimalAveraging(), max_iter=5, tol=0.0, callbacks=callbacks)
-    changed = [a is not b for a, b in itertools.pairwise(opened)]
-    assert changed == [False, True, False, True]
-
-
 def squares(folder, every, n, **settings):
     """A short run that writes checkpoints."""
     settings = {"max_iter": n, "tol": 0.0, "callbacks": [Checkpoint(folder, every)]} | settings
     return minimize(problem("squares"), BALL, PrimalAveraging(), **settings)
-
-
-def test_written_when_due(tmp_path):
-    squares(tmp_path / "a", every=6, n=5)
-    assert not (tmp_path / "a").exists()
-    squares(tmp_path / "a", every=6, n=7)
-    assert persist.load(tmp_path / "a", kind="projfree checkpoint")["state"]["t"] == 6
-
-
-def test_the_books_are_kept(tmp_path):
-    """What has been read is of the whole run, also after many checkpoints."""
-    f, passes = counted(problem("biweight"))
-    callbacks = [Checkpoint(tmp_path / "a", 1)]
-    result = minimize(f, BALL, FrankWolfe(OpenLoop()), max_iter=6, tol=0.0, callbacks=callbacks)
-    assert result.n_passes == passes()
-    assert np.all(np.diff(result.trace["passes"]) > 0)
-    kept = persist.load(tmp_path / "a", kind="projfree checkpoint")
-    assert kept["run"]["passes"] == result.trace["passes"][-1]
 
 
 def test_other_limits_and_tolerances_may_be_given(tmp_path):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from solvers.catalogue import problem
 
 from projfree import (
@@ -18,7 +15,6 @@ from projfree import (
     LpBall,
     Objective,
     ProjectedGradient,
-    Quantile,
     SchattenBall,
     Squared,
     Status,
@@ -27,7 +23,6 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Point
-from projfree.objectives import erm
 from projfree.run.certificate import recomputed
 from projfree.sets import NormBall
 
@@ -76,47 +71,6 @@ def test_what_is_checked_at_the_end_is_read_anew(case):
     assert again.n_passes == first.n_passes > first.trace["passes"][-1]
 
 
-def test_only_an_image_that_was_formed_for_the_evaluation_counts_as_recomputed():
-    rng = np.random.default_rng(3)
-    X = sp.random_array((40, 6), density=0.5, rng=rng, format="csr")  # images of sparse tables are kept
-    f = Objective(Squared(), as_data(X, rng.standard_normal(40))).open()
-    x, y = f.point(rng.standard_normal(6)), f.point(rng.standard_normal(6))
-    assert recomputed(f, x) is None
-    found = f.evaluate(x)
-    assert recomputed(f, x) is recomputed(f, found.point) is found
-    f(f.point(np.zeros(6)))
-    assert recomputed(f, x) is found  # whatever else was asked for since
-    f.evaluate(y, tangent=False)
-    assert recomputed(f, y) is None  # a value alone
-    f.evaluate(y)
-    assert recomputed(f, y) is None  # its image was held before
-    mixture = 0.5 * x + 0.5 * y
-    f.evaluate(mixture)
-    assert recomputed(f, mixture) is None
-    assert recomputed(f, f.point(x.w)) is None  # another handle
-    assert recomputed(f.open(), x) is None
-
-
-def test_a_function_that_says_more_about_points_is_read_anew():
-    """What is remembered of a smoothed loss, or of a class of the user's, is not what the function says."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 5))
-    y = X @ rng.standard_normal(5) + rng.standard_normal(60)
-    exact = Objective(Quantile(0.5, delta=1.0), as_data(X, y)).reported
-    result = minimize(exact, LpBall(1, 1.0), WorkingSet(), max_iter=1)
-    assert result.value == pytest.approx(np.mean(np.maximum(0.5 * (y - X @ result.w), 0.5 * (X @ result.w - y))))
-    assert not result.status.converged
-
-    class Raised(Objective):
-        def evaluate(self, x, also=(), *, tangent=True, read=True, keep=False, near=False):
-            found = super().evaluate(x, also, tangent=tangent, read=read, keep=keep)
-            return replace(found, value=found.value + 1.0)
-
-    raised = Raised(Squared(), as_data(X, y))
-    result = minimize(raised, LpBall(1, 1.0), WorkingSet(), max_iter=3)
-    assert result.value == pytest.approx(np.mean((X @ result.w - y) ** 2) + 1.0)
-
-
 @pytest.mark.parametrize("view", [False, True])
 def test_a_point_of_an_array_that_was_written_to_since_is_read_anew(view):
     f = problem("squares").open()
@@ -130,14 +84,6 @@ def test_a_point_of_an_array_that_was_written_to_since_is_read_anew(view):
     assert recomputed(f, own) is not None
     own.w.flags.writeable = True
     assert recomputed(f, own) is None
-
-
-def test_a_search_for_the_intercept_that_a_deadline_cut_short_is_no_recomputation(monkeypatch):
-    f = problem("logistic, intercept").open()
-    x = f.point(np.full(f.shape, 0.1))
-    monkeypatch.setattr(erm, "expired", lambda: True)
-    assert f.evaluate(x).tangent is not None
-    assert recomputed(f, x) is None
 
 
 def test_a_point_that_a_callback_puts_in_the_place_of_the_answer_is_read():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from solvers.catalogue import X, Y, counted, problem
@@ -95,9 +93,3 @@ def test_a_folder_of_somebody_else_is_not_touched(tmp_path):
     with pytest.raises(ValueError, match=r"holds 'thesis.tex'; choose another path\."):
         minimize(problem("squares"), BALL, callbacks=[Checkpoint(tmp_path, 1)])
     assert contents(tmp_path) == {(tmp_path / "thesis.tex").relative_to(tmp_path): b"mine"}
-
-
-def test_settings_are_checked(tmp_path):
-    with pytest.raises(ValueError, match=r"`Checkpoint\(every=\.\.\.\)` must be a whole number of at least 1, got 0\."):
-        Checkpoint(tmp_path, every=0)
-    assert replace(Checkpoint(tmp_path), every=3) == Checkpoint(tmp_path, 3)

@@ -52,18 +52,6 @@ def test_forgeries_are_refused_at_every_offset(loss, offset, max_iter):
     assert not any(forged.verify(X, y).ok for forged in claims(own))
 
 
-@pytest.mark.parametrize("offset", [0.0, 1e3])  # beyond, deviances are no larger than the rounding of their terms
-@pytest.mark.parametrize("loss", ["poisson", "gamma"])
-def test_forgeries_of_deviances(loss, offset):
-    y = np.round(np.exp(0.3 * Y)) + 1.0 + offset
-    model = ConstrainedRegressor(p=1.5, loss=loss, radius=1.0, standardize=False, tol=1e-5).fit(X, y)
-    result = model.result_
-    assert model.verify(X, y).ok
-    for forged in claims(result.certificate):
-        model.result_ = replace(result, certificate=forged)
-        assert not model.verify(X, y).ok
-
-
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_one_changed_row_is_noticed(loss, offset):
@@ -85,19 +73,6 @@ def test_a_witness_far_away_excuses_nothing(loss, far):
     claim = replace(own, bound=own.value, gap=0.0)
     assert not replace(claim, witness=far * own.witness).verify(X, Y).ok
     assert not replace(claim, witness_intercept=np.asarray(own.witness_intercept + far)).verify(X, Y).ok
-
-
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("loss", ["squared", "huber", "quantile", "biweight"])
-def test_certificates_of_estimators(loss, offset):
-    y = Y + offset
-    model = ConstrainedRegressor(p=1.5, loss=loss, radius=1.0, standardize=False).fit(X, y)
-    assert model.verify(X, y).ok
-    assert model.result_.relative_gap <= 1e-6
-    result = model.result_
-    for forged in claims(result.certificate):
-        model.result_ = replace(result, certificate=forged)
-        assert not model.verify(X, y).ok
 
 
 STORAGES = {
@@ -133,15 +108,6 @@ def test_another_scale_is_another_problem():
     model = ConstrainedRegressor(p=1.5, radius=0.5, standardize=True).fit(X, Y)
     shift, scale = model.fit_params_["standardize"]
     model.fit_params_ = {**model.fit_params_, "standardize": (shift, 1.00001 * scale)}
-    assert not model.verify(X, Y).ok
-
-
-def test_another_shift_is_another_problem_without_an_intercept():
-    settings = {"p": 1.5, "radius": 0.5, "fit_intercept": False}
-    _, scale = ConstrainedRegressor(standardize=True, **settings).fit(X, Y).fit_params_["standardize"]
-    model = ConstrainedRegressor(**settings).fit((X - 2.0) / scale, Y)
-    model.fit_params_ = {**model.fit_params_, "standardize": (np.full(6, 2.0), scale)}
-    model.coef_, model.intercept_ = model.coef_ / scale, -float(np.sum(2.0 * model.coef_ / scale))
     assert not model.verify(X, Y).ok
 
 

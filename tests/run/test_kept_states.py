@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -19,8 +16,6 @@ from projfree import (
     persist,
 )
 from projfree.run.checkpoint import KIND
-from projfree.solvers import FrankWolfe
-from projfree.solvers.base import State
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 30))
@@ -40,37 +35,3 @@ def test_an_active_set_that_is_none_is_refused(name, tmp_path):
     persist.save(tmp_path / "c", tree, kind=KIND)
     with pytest.raises(ValueError, match="is damaged"):
         minimize(f, ball, state=tmp_path / "c", tol=0.0, max_iter=6)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mine(State):
-    extra: Any = -1
-
-
-@dataclass(frozen=True, repr=False)
-class Own(FrankWolfe):
-    """Frank-Wolfe with a field of its own in the state, which becomes what the test says."""
-
-    def init(self, f, ball, start, seed):
-        state = super().init(f, ball, start, seed)
-        return Mine(t=state.t, x=state.x, seed=state.seed)
-
-    def step(self, f, ball, state):
-        given = {name: value for name, value in vars(state).items() if name != "extra"}
-        moved = super().step(f, ball, type(super().init(f, ball, state.x, 0))(**given))
-        return Mine(**(vars(moved) | {"extra": EXTRA[0]}))
-
-
-EXTRA: list[Any] = [None]
-
-
-@pytest.mark.parametrize("extra", [-3, 0.5, True, None, np.array([np.nan, 1.0])], ids=str)
-def test_fields_of_a_users_state_are_kept(extra, tmp_path):
-    EXTRA[0] = extra
-    f, ball = problem(), LpBall(2, radius=2.0)
-    given: dict[str, Any] = {"tol": 0.0, "callbacks": [Checkpoint(tmp_path / "c", 2)]}
-    whole = minimize(f, ball, Own(), tol=0.0, max_iter=8, callbacks=[Checkpoint(tmp_path / "w", 2)])
-    minimize(f, ball, Own(), max_iter=4, **given)
-    resumed = minimize(f, ball, Own(), state=tmp_path / "c", max_iter=8, **given)
-    np.testing.assert_array_equal(resumed.w, whole.w)
-    np.testing.assert_array_equal(resumed.state.extra, extra)

@@ -11,7 +11,7 @@ import pytest
 from projfree import LpBall, QuadraticForm
 from projfree.algebra import Minorant
 from projfree.run.lower_bound import ELLS, AveragedMinorant, LowerBound
-from projfree.sets.base import OracleResult, random_point
+from projfree.sets.base import random_point
 
 BALL = LpBall(2, 1.0)
 F = QuadraticForm(np.diag([2.0, 1.0, 0.5]), np.array([1.0, -2.0, 0.3]), c=-7.0)
@@ -50,19 +50,6 @@ def test_bounds_rise_and_stay_below_the_optimum():
     assert best - bounds[-1] < 0.5 * (best - bounds[0])
 
 
-def test_averages_are_the_averages_they_say():
-    lower, met = LowerBound(BALL, (3,)), list(tangents(20))
-    for m, z in met:
-        lower.add(m, z)
-    for ell, average in zip(ELLS, lower.averages, strict=True):
-        shares = np.ones(1)
-        for t in range(2, 21):
-            a = ell / (t + ell - 1)
-            shares = np.append((1 - a) * shares, a)
-        assert average.m.constant == pytest.approx(sum(s * m.constant for s, (m, _) in zip(shares, met, strict=True)))
-        np.testing.assert_allclose(average.z, sum(s * z for s, (_, z) in zip(shares, met, strict=True)), atol=1e-13)
-
-
 def test_a_witness_proves_the_bound_by_itself():
     """For quadratics the tangent at the average of the places is at least the average of the tangents."""
     lower = LowerBound(BALL, (3,))
@@ -71,33 +58,6 @@ def test_a_witness_proves_the_bound_by_itself():
     tangent = F.evaluate(F.point(lower.witness)).slope
     assert tangent.lower(BALL) >= lower.bound - 1e-12 * abs(lower.bound)
     assert lower.bound == lower.witnessed
-
-
-def test_a_known_bound_is_taken_over_but_has_no_witness():
-    lower = LowerBound(BALL, (3,))
-    m, z = next(tangents(1))
-    better = Minorant(m.constant + 0.125, m.gradient)
-    lower.add(m, z, better, OracleResult(BALL.lmo(m.gradient), BALL.support(-m.gradient)))
-    assert lower.bound == better.lower(BALL)
-    assert lower.witnessed == m.lower(BALL)
-
-
-def test_the_allowance_is_that_of_the_best_bound():
-    """It tells where rounding, not the solver, decides; that of a bound that is no good says nothing."""
-    lower, (m, z) = LowerBound(BALL, (3,)), next(tangents(1))
-    lower.offer(m, z)
-    best = lower.bound, lower.allowance
-    assert best == m.minimum(BALL)
-    lower.offer(Minorant(m.constant, m.gradient, 0.5), z)
-    assert (lower.bound, lower.allowance) == best
-
-
-def test_estimates_prove_nothing():
-    lower = LowerBound(BALL, (3,))
-    m, z = next(tangents(1))
-    lower.offer(Minorant(-math.inf, m.gradient), z)
-    assert lower.bound == -math.inf
-    assert lower.witness is None
 
 
 def test_weights_add_up_to_one_exactly():

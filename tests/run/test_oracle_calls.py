@@ -87,14 +87,6 @@ class UserBall(NormBall):
         return self.own.reach(shape)
 
 
-class PairSet(UserSet):
-    """A user's own set whose oracle returns no warm start."""
-
-    def oracle(self, g, warm=None):
-        vertex = self.lmo(g)
-        return vertex, -float(np.vdot(g, vertex))
-
-
 def polytope(g):
     return CORNERS[np.argmin(CORNERS @ g)]
 
@@ -121,7 +113,6 @@ SETS = {
     "subclass": own(UserSet, ROUND),
     "flat subclass": own(UserSet, FLAT),
     "norm ball": own(UserBall, ROUND),
-    "subclass with pairs": own(PairSet, ROUND),
     "weighted": lambda count: Weighted(UserBall(ROUND, count), np.linspace(0.5, 2.0, D)),
     "with free entries": lambda count: WithFree(UserSet(LpBall(1.5, 2.0), count), (0, 3), 5.0),
 }
@@ -142,18 +133,6 @@ def test_at_most_two_calls_an_iteration(name, solver):
     # A run that ends at the limit of precision before has its last checks over fewer iterations.
     assert count.calls <= (200 if result.n_iter == 100 else 2 * result.n_iter + 18)
     assert count.calls >= result.n_iter
-
-
-@pytest.mark.parametrize("name", ["lp", "lp with a support", "norm ball", "subclass", "subclass with pairs"])
-def test_answers_are_those_of_the_plain_ball(name):
-    """Whatever is asked seldom: the certificate holds, and the run converges to the same point."""
-    ball = SETS[name](Counter())
-    result = minimize(problem(Squared()), ball, CorrectivePrimalAveraging(), tol=1e-9)
-    plain = minimize(problem(Squared()), ROUND, tol=1e-12)
-    assert result.status.converged
-    assert result.bound <= plain.value
-    np.testing.assert_allclose(result.w, plain.w, atol=1e-4)
-    assert result.certificate.verify(X, Y).ok
 
 
 def test_non_convex_runs_still_tell_the_gap():

@@ -13,14 +13,12 @@ from projfree import (
     LpBall,
     Objective,
     OpenLoop,
-    PrimalAveraging,
     QuadraticForm,
     Simplex,
     Squared,
     Status,
     as_data,
     minimize,
-    plan,
 )
 from projfree.objectives.evaluation import Evaluation
 
@@ -117,17 +115,6 @@ def test_nothing_but_the_point_is_trusted_at_the_end(case):
     assert result.value > 1e-3
 
 
-def test_a_bad_start_is_not_the_answer():
-    result = minimize(problem("squares"), BALL, PrimalAveraging(), start=[0.0, 0.9, 0.0, 0.0], max_iter=10)
-    assert result.value < 0.5 * np.mean((X @ [0.0, 0.9, 0.0, 0.0] - Y) ** 2)
-
-
-def test_a_start_that_is_the_optimum_is_kept():
-    best = minimize(problem("squares"), BALL, tol=1e-8)
-    again = minimize(problem("squares"), BALL, PrimalAveraging(), start=best.w, max_iter=3)
-    assert again.value <= best.value * (1 + 1e-14)
-
-
 def test_sets_whose_centre_is_not_zero():
     f = QuadraticForm(2 * np.eye(5), np.zeros(5))
     result = minimize(f, Simplex(), tol=1e-9)
@@ -140,10 +127,3 @@ def test_the_answer_is_a_copy():
     result.w[:] = math.nan
     assert np.isfinite(result.state.x.w).all()
     assert result.certificate.verify(X, Y).ok
-
-
-@pytest.mark.parametrize("case", ["squares", "logistic", "biweight", "calls"])
-def test_without_a_solver_the_plan_decides_and_is_recorded(case):
-    result = minimize(problem(case), BALL, max_iter=1)
-    assert result.solver == result.plan.solver == plan(problem(case), BALL).solver
-    assert minimize(problem(case), BALL, result.solver, max_iter=1).plan is None

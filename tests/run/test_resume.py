@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 import pytest
-from run.test_checkpoint import same
-from solvers.catalogue import PROBLEMS, problem, solver
+from solvers.catalogue import problem
 
 from projfree import (
     BacktrackingGradient,
@@ -40,27 +39,6 @@ KIND = "projfree checkpoint"
 @pytest.fixture(autouse=True)
 def _fast_disk(monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-def resumed(case, ball, chosen, folder, stop, every=1, **settings):
-    """The run without and with a stop, and the checkpoint at which it stopped."""
-    settings = {"seed": 5, "max_iter": 400} | settings
-    whole = minimize(PROBLEMS[case](), ball, chosen, callbacks=[Checkpoint(folder / "a", every)], **settings)
-    settings["callbacks"] = [Checkpoint(folder / "b", every)]
-    minimize(PROBLEMS[case](), ball, chosen, **settings | {"max_iter": stop})
-    kept = persist.load(folder / "b", kind=KIND)
-    return whole, minimize(PROBLEMS[case](), ball, chosen, state=folder / "b", **settings), kept
-
-
-@pytest.mark.parametrize("name", ["PA", "PA, corrective", "FW, exact", "PG", "FISTA"])
-@pytest.mark.parametrize("case", ["logistic, intercept", "squares", "biweight"])
-@pytest.mark.parametrize("stop", [3, 7])
-def test_to_a_tolerance(name, case, stop, tmp_path):
-    if name == "PA, corrective" and case == "biweight":
-        pytest.skip("it needs a convex function")
-    whole, again, _ = resumed(case, BALL, solver(name), tmp_path, stop, every=3, tol=1e-4)
-    same(whole, again)
-    assert whole.status.converged
 
 
 SETTINGS = [
@@ -155,9 +133,3 @@ def test_records_that_cannot_be_read(tree, sentence, tmp_path):
     with pytest.raises(ValueError, match=r"^the checkpoint at .*" + sentence):
         minimize(f, BALL, state=tmp_path)
     assert minimize(f, BALL, PrimalAveraging(), max_iter=3, state=tmp_path).n_iter == 3
-
-
-def test_a_state_without_a_solver_is_planned_for():
-    f = problem("squares")
-    state = replace(minimize(f, BALL, max_iter=1).state, solver=None)
-    assert minimize(f, BALL, state=state).plan is not None

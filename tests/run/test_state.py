@@ -11,21 +11,16 @@ import pytest
 from solvers.catalogue import SAMPLED, SOLVERS, X, Y, counted, fits, problem, solver
 
 from projfree import (
-    ConstrainedNewton,
     FrankWolfe,
     GroupBall,
-    HessianFreeNewton,
     LpBall,
     Objective,
     PrimalAveraging,
-    QuadraticForm,
-    Simplex,
     Squared,
     WorkingSet,
     as_data,
     iterate,
     minimize,
-    path,
 )
 
 BALL = LpBall(1.5, 1.0)
@@ -57,32 +52,12 @@ def test_the_state_of_a_result_keeps_what_a_checkpoint_keeps():
     assert minimize(f, LpBall(1, 2.0), state=result.state).status.converged
 
 
-@pytest.mark.parametrize("chosen", [WorkingSet(), ConstrainedNewton(), HessianFreeNewton()], ids=repr)
-def test_a_path_takes_over_what_is_known_and_counts_its_reads(chosen):
-    f, ball = problem("squares"), LpBall(1.0 if isinstance(chosen, WorkingSet) else 1.5, 1.0)
-    before = f.passes
-    first, second = path(f, ball, [0.2, 0.5], solver=chosen, tol=1e-8, max_iter=1).results
-    if not isinstance(chosen, HessianFreeNewton):  # which begins elsewhere, and forms products with its Hessian
-        assert second.n_passes == 1.0, "the tangent and the Hessian are known"
-    assert chosen.carry(f, ball, first.state).t == 0
-    assert f.passes == before, "the runs count all reads"
-
-
 @pytest.mark.parametrize("name", ["PA", "FW, open loop", "PG", "FISTA", "PA, corrective", "PA, growing"])
 def test_iterate_gives_the_states_of_a_run(name):
     result = minimize(problem("squares"), BALL, solver(name), max_iter=7, tol=0.0, seed=2)
     *_, last = islice(iterate(problem("squares"), BALL, solver(name), seed=2), result.n_iter)
     assert last.t == result.n_iter
     np.testing.assert_allclose(last.x.w, result.state.x.w, atol=1e-12)
-
-
-def test_iterate_goes_on_from_a_state():
-    f = problem("squares")
-    states = list(islice(iterate(f, BALL, PrimalAveraging()), 6))
-    again = list(islice(iterate(f, BALL, PrimalAveraging(), state=states[2]), 3))
-    for a, b in zip(states[3:], again, strict=True):
-        assert a.t == b.t
-        np.testing.assert_allclose(a.x.w, b.x.w, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", SAMPLED)
@@ -107,11 +82,6 @@ def test_a_start_inside(start):
     minimize(f, BALL, FrankWolfe(), start=start, max_iter=1, callbacks=[lambda run: seen.append(run.best.w)])
     first = next(iterate(f, BALL, FrankWolfe(), start=start))
     np.testing.assert_array_equal(first.evaluation.point.w, np.asarray(start, dtype=float))
-
-
-def test_runs_start_at_the_centre():
-    first = next(iterate(QuadraticForm(np.eye(4), np.arange(4.0)), Simplex(), FrankWolfe()))
-    np.testing.assert_array_equal(first.evaluation.point.w, np.full(4, 0.25))
 
 
 BAD_STARTS = {

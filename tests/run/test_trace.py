@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 import pytest
 from solvers.catalogue import BENT, SAMPLED, SOLVERS, pairs, problem, solver
@@ -80,16 +78,6 @@ def test_to_pandas(trace):
     frame = trace.to_pandas()
     assert list(frame) == COLUMNS
     np.testing.assert_array_equal(frame["gap"], trace["gap"])
-
-
-def test_to_csv_keeps_every_digit(trace, tmp_path):
-    trace.to_csv(tmp_path / "trace.csv")
-    with open(tmp_path / "trace.csv", newline="", encoding="utf-8") as file:
-        header, *rows = csv.reader(file)
-    assert header == COLUMNS
-    for name, column in zip(COLUMNS, zip(*rows, strict=True), strict=True):
-        np.testing.assert_array_equal([float(x) for x in column], trace[name])
-    assert rows[0][0] == "1"
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from solvers.catalogue import X, Y, problem, solver
 
 from projfree import (
     LpBall,
-    Minibatch,
     PrimalAveraging,
     QuadraticForm,
     Simplex,
@@ -102,21 +101,6 @@ def test_iterates(name):
     np.testing.assert_allclose(found, list(FORMULAS[name]()), atol=1e-7 if FORMULAS[name] is short_steps else 1e-11)
 
 
-def test_corrective_steps_are_no_worse_than_plain_ones():
-    f = problem("logistic")
-    for state in islice(iterate(f, BALL, solver("PA, corrective")), 8):
-        before, v, t = state.x, state.v, state.t + 1
-        following = next(iterate(f, BALL, solver("PA, corrective"), state=state))
-        g = 2 / (t + 1)
-        plain = f(f.point((1 - g) * before.w + g * following.v.w))
-        assert f(following.x) <= min(plain, f(before)) + 1e-14
-        corners = np.c_[before.w, following.v.w, v.w]
-        coordinates = np.linalg.lstsq(np.r_[corners, np.ones((1, 3))], np.r_[following.x.w, 1.0], rcond=None)[0]
-        np.testing.assert_allclose(corners @ coordinates, following.x.w, atol=1e-9)
-        assert coordinates.min() >= -1e-9
-        assert coordinates.sum() == pytest.approx(1.0)
-
-
 def test_the_average_is_a_minorant_with_the_weights_of_the_schedule():
     f, tangents = problem("squares"), []
     for t, state in enumerate(islice(iterate(f, BALL, PrimalAveraging()), 10), 1):
@@ -128,12 +112,6 @@ def test_the_average_is_a_minorant_with_the_weights_of_the_schedule():
     assert state.m.constant == pytest.approx(expected.constant, rel=1e-12)
     support = BALL.support(-state.m.gradient)
     assert state.m.lower(BALL, state.oracle_result.support) <= state.m.constant - support
-
-
-def test_samples_give_no_bound():
-    states = list(islice(iterate(problem("squares"), BALL, PrimalAveraging(sampling=Minibatch(5))), 5))
-    assert {state.m.lower(BALL) for state in states} == {-np.inf}
-    assert not any(state.evaluation.exact for state in states)
 
 
 def test_a_zero_average_keeps_the_last_vertex():

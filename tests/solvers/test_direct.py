@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from solvers.catalogue import counted, problem
+from solvers.catalogue import problem
 
 from projfree import (
-    Checkpoint,
     Entries,
     GroupBall,
     Huber,
@@ -17,7 +16,6 @@ from projfree import (
     Objective,
     QuadraticForm,
     SchattenBall,
-    Simplex,
     Squared,
     Status,
     Weighted,
@@ -71,23 +69,6 @@ def test_rows_that_are_met_exactly_take_few_steps(p):
             assert result.n_passes <= 12.0
 
 
-@pytest.mark.parametrize("centre", [False, True])
-def test_standardised_views(centre):
-    f = Objective(Squared(), TABLES["dense"](centre=centre, scale=True), fit_intercept=True)
-    f, passes = counted(f)
-    result = minimize(f, LpBall(1.5, 0.6), Direct(), tol=1e-11)
-    assert result.relative_gap <= 1e-10
-    assert passes() == result.n_passes <= 4
-
-
-def test_data_on_disk(tmp_path):
-    np.save(tmp_path / "X.npy", X)
-    f = Objective(Squared(), as_data(np.load(tmp_path / "X.npy", mmap_mode="r"), Y), fit_intercept=True)
-    plain = minimize(Objective(Squared(), as_data(X, Y), fit_intercept=True), LpBall(1.5, 0.6), Direct(), tol=1e-11)
-    result = minimize(f, LpBall(1.5, 0.6), Direct(), tol=1e-11)
-    np.testing.assert_allclose(result.w, plain.w, rtol=1e-9)
-
-
 @pytest.mark.parametrize("radius", [1e-9, 1e9])
 @pytest.mark.parametrize("p", [1.0, 1.1, 2.0])
 def test_radii_far_from_one(p, radius):
@@ -104,23 +85,6 @@ def test_balls_that_coincide_with_an_l_p_ball():
     expected = minimize(f, LpBall(2, 0.6), Direct(), tol=1e-11).w
     for ball in (SchattenBall(2, 0.6), GroupBall(2, 2, 0.6), Weighted(LpBall(2, 1.2), 2.0)):
         np.testing.assert_allclose(minimize(f, ball, Direct(), tol=1e-11).w, expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("table", ["dense", "outputs", "collinear"])
-@pytest.mark.parametrize("kind", ["simplex", "rows", "groups"])
-def test_sets_of_few_features_are_solved_on_their_faces(kind, table, monkeypatch):
-    """To rounding, and without the thousands of steps that projected gradients may take."""
-    monkeypatch.setattr("projfree.numerics.fista.project_descent", lambda *a: pytest.fail("projected"))
-    f = Objective(Squared(), TABLES[table]())
-    if kind == "rows" and len(f.shape) == 1:
-        kind = "groups"
-    groups = tuple(np.arange(f.shape[0]) % 3)  # not next to each other
-    ball = {"simplex": Simplex(0.8), "rows": GroupBall(2, 1, 0.8), "groups": GroupBall(2, 1, 0.8, groups)}[kind]
-    result = minimize(f, ball, Direct(), tol=1e-11)
-    assert result.status in (Status.CONVERGED, Status.PRECISION)
-    assert result.n_iter == 1
-    assert result.relative_gap <= 1e-10
-    assert ball.contains(result.w)
 
 
 @pytest.mark.parametrize("p", [1.0, 1.3, 2.0])
@@ -142,19 +106,6 @@ def test_a_path_costs_two_reads_a_radius(p, case):
         cold = minimize(problem(case), LpBall(p, radius), Direct(), tol=1e-10)
         assert result.value == pytest.approx(cold.value, rel=1e-9)
         assert result.relative_gap <= 1e-8
-
-
-def test_steps_after_the_last_change_nothing(tmp_path):
-    """They refine; a checkpoint in between is one of the run."""
-    f, ball = Objective(Squared(), as_data(X, Y), fit_intercept=True), LpBall(2, 0.6)
-    first = minimize(f, ball, Direct(), tol=1e-11)
-    whole = minimize(f, ball, Direct(), tol=1e-11, state=first.state, max_iter=3)
-    assert whole.value <= first.value * (1.0 + 1e-14)
-    minimize(f, ball, Direct(), tol=1e-30, max_iter=1, callbacks=[Checkpoint(tmp_path / "c", 1)])
-    resumed = minimize(
-        Objective(Squared(), as_data(X, Y), fit_intercept=True), ball, Direct(), tol=1e-11, state=tmp_path / "c"
-    )
-    np.testing.assert_allclose(resumed.w, first.w, atol=1e-8)
 
 
 ENTRIES = as_data(Entries([0, 1], [1, 0], shape=(2, 3)), [1.0, 2.0])

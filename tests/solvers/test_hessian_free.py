@@ -23,7 +23,6 @@ from projfree import (
     LpBall,
     Objective,
     SchattenBall,
-    Softmax,
     Squared,
     as_data,
     minimize,
@@ -97,16 +96,6 @@ def test_few_reads_on_wide_tables(p, intercept):
     assert other.status.converged
     assert found.n_passes <= (0.9 if intercept else 0.6) * other.n_passes
     assert found.value == pytest.approx(other.value, rel=2e-7)
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-def test_softmax_on_wide_tables(intercept):
-    A, u = wide(k=4)
-    f = Objective(Softmax(), as_data(A, u.argmax(axis=1)), intercept)
-    found = minimize(f, LpBall(2, 6.0), HessianFreeNewton(), tol=1e-8)
-    other = minimize(f, LpBall(2, 6.0), AcceleratedProjectedGradient(BacktrackingGradient()), tol=1e-6)
-    assert found.status.converged
-    assert other.bound <= found.value <= other.value + 1e-9
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -53,13 +53,6 @@ def test_an_intercept_that_depends_on_the_whole_image_costs_a_second(name):
     np.testing.assert_array_equal(reads(name, "logistic, intercept")[2:], np.full(STEPS - 2, 2.0))
 
 
-@pytest.mark.parametrize("name", ["PG, backtracking", "FISTA, backtracking"])
-def test_backtracking_reads_once_more_for_each_trial(name):
-    counts = reads(name, "squares")
-    assert counts.min() >= 2.0
-    assert np.median(counts) <= 3.0
-
-
 @pytest.mark.parametrize(("name", "rows"), [("PA, minibatch", 8), ("FW, minibatch", 8), ("PG, single", 1)])
 @pytest.mark.parametrize("case", ["squares", "squares, intercept", "logistic, intercept"])
 def test_samples_read_their_rows(name, rows, case):
@@ -92,19 +85,6 @@ def test_a_run_adds_few_reads(name):
     assert at_the_end == 0.0 if name == "PG" else 1.0 <= at_the_end <= 3.0
     assert result.n_passes == counts()
     assert f.passes == 0, "the reads of a run are its own"
-
-
-@pytest.mark.parametrize("name", [*ONE, "PA, corrective", "FW, exact"])
-@pytest.mark.parametrize("case", ["squares", "logistic"])
-def test_values_come_with_the_reads(name, case):
-    """The value of every iterate but the last is in the trace, though nobody paid for it."""
-    trace = minimize(problem(case), BALL, solver(name), max_iter=15, tol=0.0).trace
-    assert np.isfinite(trace["value"][:-1]).all()
-
-
-@pytest.mark.parametrize(("name", "calls"), [("PA", 1), ("FW, open loop", 1), ("PG", 1), ("FISTA", 1)])
-def test_calls_of_a_function(name, calls):
-    np.testing.assert_array_equal(reads(name, "calls"), np.full(STEPS, float(calls)))
 
 
 def test_products_with_a_matrix():

@@ -50,14 +50,6 @@ def test_rows_are_distinct_and_sorted(sampling, t, n, seed):
     np.testing.assert_array_equal(rows, drawn(sampling, t, n, seed))
 
 
-def test_sizes():
-    assert [Growing(4).size(t, 100) for t in (1, 2, 3, 4)] == [1, 16, 81, 100]
-    assert [Growing(0.5).size(t, 100) for t in (1, 2, 4, 10**9)] == [1, 2, 2, 100]
-    assert [Minibatch(7).size(t, 5) for t in (1, 2)] == [5, 5]
-    assert FullBatch().size(3, 9) == 9
-    assert Growing(300).size(10**6, 10) == 10, "a power beyond the floating-point range"
-
-
 @pytest.mark.parametrize("m", [1, 3])
 def test_rows_are_uniform_and_change_with_seed_and_iteration(m):
     n, draws = 6, 1000

@@ -15,11 +15,8 @@ from projfree import (
     Squared,
     as_data,
 )
-from projfree.algebra import Point
 from projfree.data.gram import largest_eigenvalue
-from projfree.data.rows import FormImages
 from projfree.losses import LOSSES
-from projfree.objectives.row_steps import ValueSum
 from projfree.solvers import SOLVERS
 from projfree.testing import SealedData, backends
 
@@ -107,19 +104,6 @@ def test_views_of_rows_out_of_reach(loss, outputs, intercept):
 
     backends.check_evaluations(made, loss, outputs, intercept)
     backends.check_fixed(made, loss, outputs, intercept, PrimalAveraging())
-
-
-def test_views_know_what_their_rows_know():
-    """An image that is held underneath serves again, however often the view is asked about its point."""
-    X, y, _ = backends.table(Squared(), 0)
-    workspace = SealedData(X, y, forgets=0.0).standardized(SHIFT, SCALE).open()
-    x = Point(np.ones(backends.FEATURES))
-    workspace.fold(FormImages(), [x])
-    for _ in range(3):
-        assert workspace.holds(x)
-        sums = workspace.fold(ValueSum(Squared()), [x])
-    assert workspace.rows_read == len(X)
-    np.testing.assert_allclose(sums, np.mean((((X - SHIFT) / SCALE).sum(axis=1) - y) ** 2), rtol=1e-12)
 
 
 @pytest.mark.parametrize("centred", [False, True])

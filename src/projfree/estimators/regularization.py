@@ -30,11 +30,11 @@ from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import Hessian
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.run import Result, Status, minimize
+from projfree.run.certificate import multiplier
 from projfree.run.result import raise_if_interrupted
 from projfree.runtime import single_blas
 from projfree.sets import ConstraintSet, GroupBall, Positive, WithFree
 from projfree.sets.base import resized
-from projfree.sets.free import multiplier
 from projfree.solvers.choose import MOST_PARAMETERS
 from projfree.solvers.working_set import SHARE, SMALLEST, FeatureModel, working_set
 

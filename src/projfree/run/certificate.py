@@ -18,7 +18,7 @@ from projfree.objectives.blackbox import NotFiniteError
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.rounding import Rounding, reported_value
 from projfree.sets.base import ConstraintSet, NormBall, frank_wolfe_gap
-from projfree.sets.free import multiplier
+from projfree.sets.free import WithFree
 
 if TYPE_CHECKING:
     from projfree.run.loop import Run
@@ -109,7 +109,13 @@ class Certificate:
             In place of the data, for objectives that are not the mean of a loss, and for data that was centred or
             scaled.
         """
-        f, ball = self._objective(X, y, sample_weight, objective), self.ball
+        if objective is None:
+            if self.loss is None or X is None:
+                raise TypeError(
+                    "`verify` needs the data as `verify(X, y)`, or `verify(objective=...)` where there is none."
+                )
+            objective = Objective(self.loss, as_data(X, y, sample_weight), fit_intercept=self.intercept is not None)
+        f, ball = objective.reported, self.ball
         rounding, opened, least = f.structure.rounding, f.open(), f.structure.least
         x = f.point(self.w, self.intercept)
         z = opened.evaluate(f.point(self.witness, self.witness_intercept), (x,), near=True)
@@ -142,16 +148,6 @@ class Certificate:
         agrees = abs(value - self.value) <= of_value
         good = inside is not False and agrees and fits and gap <= self.gap + noise < math.inf
         return Verification(inside, value, bound, gap, bool(good))
-
-    def _objective(self, X: Any, y: Any, sample_weight: Any, objective: SmoothFunction | None) -> SmoothFunction:
-        if objective is not None:
-            return objective.reported
-        if self.loss is None or X is None:
-            raise TypeError(
-                "`verify` needs the data as `verify(X, y)`, or `verify(objective=...)` where there is none."
-            )
-        f = Objective(self.loss, as_data(X, y, sample_weight), fit_intercept=self.intercept is not None)
-        return f.reported
 
 
 def _sum_rounding(
@@ -231,7 +227,8 @@ def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
             refuse_contradiction(run.f, ball, run.value, lower.bound, lower.allowance)
     if run.f.convex and not run.convex:
         lower.reset()
-        run.trace.withdraw_bounds()
+        for row in run.trace.rows:
+            row["bound"] = row["gap"] = math.nan
     run.passes_before += f.passes
     # The dual norm of the gradient, if f is convex from the support that the bound was made of.
     run.multiplier = multiplier(ball, m.gradient, support if run.convex else None)
@@ -285,6 +282,20 @@ def _evaluate_elsewhere(run: Run, f: SmoothFunction) -> None:
         vertex = run.ball.lmo(rng.standard_normal(f.shape))
         with suppress(NotFiniteError):  # infinity is above any tangent
             f.evaluate(f.point(centre + share * (vertex - centre)))
+
+
+def multiplier(ball: ConstraintSet, gradient: Array, support: float | None = None) -> float | None:
+    r"""The penalty :math:`\mu` for which a minimiser with this gradient also minimises :math:`f + \mu \|w\|`.
+
+    It is the support of the negative gradient, which may be given, over the radius; None where the set has no radius.
+    Free features are not penalised.
+    """
+    if isinstance(ball, WithFree):
+        return multiplier(ball.ball, ball.split(gradient)[0])
+    radius = getattr(ball, "radius", None)
+    if radius is None:
+        return None
+    return float((ball.support(-gradient) if support is None else support) / radius)
 
 
 def refuse_contradiction(f: SmoothFunction, ball: ConstraintSet, value: float, bound: float, allowance: float) -> None:

@@ -499,8 +499,9 @@ class Run:
             self.state = replace(state, x=found[self.iteration].point)  # with the intercept that was found
         self.seconds += max(0.0, time.perf_counter() - begun - (compile_seconds() - compiled))
         if self.record and self.iteration % self.record == 0:
+            row = {"passes": self.passes, "seconds": self.seconds, "gamma": state.gamma}
             bound = self.bound if self.convex else math.nan
-            self.trace.append(self.iteration, self.passes, self.seconds, bound, state.gamma)
+            self.trace.rows.append(self.trace.row(-1) | row | {"iteration": self.iteration, "bound": bound})
         for t, each in found.items():
             self.learn_value(t, each.reported, state.gap if each is tangent else math.nan)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import math
-import os
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -41,41 +39,29 @@ class Trace:
     """
 
     def __init__(self, columns: dict[str, Any] | None = None) -> None:
-        self._rows: list[dict[str, float]] = []
+        self.rows: list[dict[str, float]] = []
         if columns is not None:
             found = [real_array(name, columns[name]) for name in COLUMNS]
             if any(column.ndim != 1 or column.shape != found[0].shape for column in found):
                 raise ValueError("the columns of its trace have different lengths")
-            self._rows = [dict(zip(COLUMNS, row, strict=True)) for row in np.column_stack(found).tolist()]
-
-    def append(self, iteration: int, passes: float, seconds: float, bound: float, gamma: float) -> None:
-        """Add a row, whose value and gap become known later."""
-        row = (iteration, passes, seconds, math.nan, bound, math.nan, gamma)
-        self._rows.append(dict(zip(COLUMNS, map(float, row), strict=True)))
+            self.rows = [dict(zip(COLUMNS, row, strict=True)) for row in np.column_stack(found).tolist()]
 
     def row(self, iteration: int) -> dict[str, float]:
         """The row of one of the last two iterations, to write to; one that belongs to no trace if it is not recorded.
 
         Solvers learn the value of an iterate in the iteration after it at the latest.
         """
-        for row in self._rows[-2:]:
-            if row["iteration"] == iteration:
-                return row
-        return dict.fromkeys(COLUMNS, math.nan)
-
-    def withdraw_bounds(self) -> None:
-        """Forget all bounds and the gaps to them, because the function is not convex."""
-        for row in self._rows:
-            row["bound"] = row["gap"] = math.nan
+        recorded = (row for row in self.rows[-2:] if row["iteration"] == iteration)
+        return next(recorded, dict.fromkeys(COLUMNS, math.nan))
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     def __getitem__(self, name: str) -> Array:
         """One column as an array."""
         if name not in COLUMNS:
             raise KeyError(f"a trace has the columns {', '.join(COLUMNS)}, not {name!r}.")
-        return np.array([row[name] for row in self._rows], dtype=np.int64 if name == "iteration" else np.float64)
+        return np.array([row[name] for row in self.rows], dtype=np.int64 if name == "iteration" else np.float64)
 
     def columns(self) -> dict[str, Array]:
         """All columns by name."""
@@ -87,13 +73,6 @@ class Trace:
 
         return pd.DataFrame(self.columns())
 
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace as a CSV file with a header."""
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, COLUMNS)
-            writer.writeheader()
-            writer.writerows(row | {"iteration": int(row["iteration"])} for row in self._rows)
-
     def plot(self, x: str = "passes", ax: Any = None) -> Any:
         """Draw the gap against passes, iterations or seconds on logarithmic axes; returns the axes."""
         import matplotlib.pyplot as plt
@@ -101,9 +80,8 @@ class Trace:
         ax = plt.subplots()[1] if ax is None else ax
         shown = (self["gap"] > 0) & (self[x] > 0)
         ax.loglog(self[x][shown], self["gap"][shown])
-        convex = bool(np.isfinite(self["bound"]).any())
-        ax.set_xlabel({"passes": "passes over the data"}.get(x, x))
-        ax.set_ylabel("certified gap" if convex else "Frank-Wolfe gap")
+        ax.set_xlabel("passes over the data" if x == "passes" else x)
+        ax.set_ylabel("certified gap" if np.isfinite(self["bound"]).any() else "Frank-Wolfe gap")
         return ax
 
 

@@ -116,17 +116,3 @@ class WithFree(Wrapper):
     def project(self, w: Array) -> Array:
         inside, free = self.split(finite("project(w)", w))
         return like(w, self._joined(self.ball.project(inside), np.clip(free, -self.bound, self.bound)))
-
-
-def multiplier(ball: ConstraintSet, gradient: Array, support: float | None = None) -> float | None:
-    r"""The penalty :math:`\mu` for which a minimiser with this gradient also minimises :math:`f + \mu \|w\|`.
-
-    It is the support of the negative gradient, which may be given, over the radius; None where the set has no radius.
-    Free features are not penalised.
-    """
-    if isinstance(ball, WithFree):
-        return multiplier(ball.ball, ball.split(gradient)[0])
-    radius = getattr(ball, "radius", None)
-    if radius is None:
-        return None
-    return float((ball.support(-gradient) if support is None else support) / radius)

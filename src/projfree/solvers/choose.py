@@ -89,6 +89,7 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
     own, n, structure = f.structure, f.structure.n, ball.structure(f.shape)
     lp, flat, fast = structure.plain_lp, structure.group_l1, structure.projection == "fast"
     d, D, working = f.shape[0], math.prod(f.shape), solvers.WorkingSet.smallest
+    fits = math.isqrt(memory_limit() // (8 * MATRICES))  # the side of the largest matrices
     if own.own_rows and structure.projection != "none":
         why = "tasks have few rows each, and the set has a projection"
         descent = solvers.ProjectedGradient(BacktrackingGradient())
@@ -100,13 +101,13 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
         most = FEW if products and radii == 1 else MOST_PARAMETERS
         if second_order and n is not None and flat is not None and radii == 1:
             most = working  # most entries of the matrix would not be used
-        if (d <= most or own.form == "gram") and (lp is not None or D <= MOST_PARAMETERS) and _fits(side):
+        if (d <= most or own.form == "gram") and (lp is not None or D <= MOST_PARAMETERS) and side <= fits:
             return solvers.Direct(), "the minimum of a quadratic of few features can be computed exactly"
     elif own.hessian and not own.quadratic_form and fast and not (len(structure.free) and f.convex):
         most = FEW if products or (n is not None and n < D) else D  # models without curvature take long
         if f.convex and flat is not None:
             most = working if lp is not None else 0
-        if d <= most and D <= MOST_PARAMETERS and _fits(D):
+        if d <= most and min(MOST_PARAMETERS, fits) >= D:
             return solvers.ConstrainedNewton(), "with few features a Hessian is cheap, and few steps are needed"
     if second_order and flat is not None and not (own.coupled and working * own.outputs > MOST_PARAMETERS):
         return solvers.WorkingSet(), f"most of the {d:,} features are zero at the minimum over this set"
@@ -122,11 +123,6 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
         return solvers.CorrectivePrimalAveraging(), "it needs neither a Hessian nor a projection"
     rule = ExactLineSearch() if own.predictions else Backtracking()
     return solvers.FrankWolfe(rule), "it applies to smooth functions"
-
-
-def _fits(side: int) -> bool:
-    """Whether matrices of this side fit in memory."""
-    return 8 * MATRICES * side * side <= memory_limit()
 
 
 def memory_limit() -> int:
