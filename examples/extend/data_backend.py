@@ -3,7 +3,6 @@
 import numpy as np
 
 from projfree import LpBall, Objective, Squared, minimize
-from projfree.algebra.hashing import short_hash
 from projfree.data.local import LocalData, checked_targets, checked_weights
 
 ROWS = 1024  # of a block
@@ -46,10 +45,7 @@ class ColumnTable(LocalData):
     @property
     def rounding_units(self):
         """By how many units of rounding a sum over rows may err, in any order within a block."""
-        return float(min(self.n, ROWS) + -(-self.n // ROWS) + 8)
-
-    def fingerprint(self):
-        return short_hash(f"{self.n} {len(self.store)}", *self.store, self.y, self.weight)
+        return float(min(self.n, ROWS) + -(-self.n // ROWS) + 12)
 
 
 def main():

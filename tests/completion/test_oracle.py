@@ -7,8 +7,6 @@ import math
 import numpy as np
 import pytest
 from completion.problems import entries
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from projfree import (
     Checkpoint,
@@ -22,8 +20,6 @@ from projfree import (
 )
 from projfree.algebra import LowRank, OnPattern, Pattern, inner
 from projfree.data.entries import FactoredEntriesData
-from projfree.numerics.lp_norm import norming
-from projfree.numerics.spectra import leading, tail_bound
 from projfree.sets import SchattenBall, WeightedSchattenBall
 
 PS = (1.0, 1.1, 1.2, 4.0 / 3.0, 1.5, 2.0, 3.0, math.inf)
@@ -83,23 +79,6 @@ def test_vertices_and_supports(tier, kind, p):
 def _weights(shape):
     rng = np.random.default_rng(5)
     return rng.uniform(0.5, 2.0, shape[0]), rng.uniform(0.5, 2.0, shape[1])
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([2.0, 2.5, 3.0, 4.0, 6.0, 11.0, math.inf]), st.integers(1, 5))
-def test_the_tail_bound_is_an_upper_bound_for_any_subspace(seed, q, k):
-    """Also for subspaces that are not invariant: random ones, and ones after a single multiplication."""
-    rng = np.random.default_rng(seed)
-    g, dense = gradient(("plain", "clustered", "sparse", "rank one")[seed % 4], seed)
-    values = np.linalg.svd(dense, compute_uv=False)
-    exact = values[0] if math.isinf(q) else float(np.sum(values**q) ** (1.0 / q))
-    p = 1.0 if math.isinf(q) else q / (q - 1.0)
-    start = np.linalg.qr(rng.standard_normal((dense.shape[1], k)))[0]
-    from projfree.numerics.spectra import _step
-
-    for found in (_step(g, start)[1], leading(g, lambda s: norming(s[None, :], p)[0], start)):
-        assert tail_bound(g, q, found, g.size()) >= exact * (1 - 1e-12)
-        assert found.norm(q) <= exact * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("p", [1.0, 1.2, 1.7, 2.0, 3.0])

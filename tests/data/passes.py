@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from projfree.data import DenseData
 from projfree.data import rows as layout
 from projfree.data.rows import Blocks, FormImages, Pass, compiled
 from projfree.losses import (
@@ -79,16 +80,15 @@ class Case:
             sources[0] = rng.standard_normal((N, *outputs))
         if self.points > 1:
             sources[1] = None
+        data = DenseData(X, np.zeros(N), WEIGHT if self.weighted else None)
+        data.y = self.targets(rng)
         return Pass(
             own,
-            N,
-            self.targets(rng),
-            WEIGHT if self.weighted else None,
+            data,
             tuple(self.size * rng.standard_normal((D, *outputs)) for _ in range(self.m)),
             tuple(sources),
             tuple(np.full((N, *outputs), np.nan) if j != 1 else None for j in range(self.points)),
             outputs,
-            None,
             rng.standard_normal((self.m, *outputs)) if self.offsets else None,
         )
 
@@ -149,6 +149,6 @@ def absolute_terms(pass_, sums, k):
     scale[layout.ALONG] = sums[layout.ALONG_SIZE]
     by_output = layout.SCALARS + np.arange(layout.PER_OUTPUT * k).reshape(layout.PER_OUTPUT, k)
     scale[by_output[layout.SLOPE]] = sums[by_output[layout.SLOPE_SIZE]]
-    s = np.broadcast_to(1 / N if pass_.weight is None else pass_.weight, N)
+    s = np.broadcast_to(pass_.data.weights(slice(None)), N)
     scale[by_output[layout.MEAN_IMAGE]] = s @ np.abs(pass_.keep[0]).reshape(N, k)
     return scale

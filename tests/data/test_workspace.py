@@ -143,7 +143,7 @@ def test_second_moments_are_one_read(data, kind, points, held):
     if held:
         workspace.fold(FormImages(), [x])
     before = workspace.rows_read
-    found = workspace.moments(SquaredImage(), x, Moments(1, 1, centred=False))
+    found = workspace.moments(SquaredImage(), x, Moments(1, centred=False))
     assert workspace.rows_read == before + N
     z = np.column_stack([STORAGES[kind][1], np.ones(N)])
     np.testing.assert_allclose(found, [(z.T * image(kind, x) ** 2) @ z], rtol=1e-11, atol=1e-11)

@@ -64,7 +64,7 @@ def test_unsorted_and_repeated_entries_are_those_of_the_canonical_table(seed, n,
         np.testing.assert_array_equal(found, due)
     assert is_canonical(data.X)
     np.testing.assert_array_equal(data.X.toarray(), X.toarray())
-    np.testing.assert_array_equal(data.columns(slice(None), centred=False).toarray(), X.toarray())
+    np.testing.assert_array_equal(data.scaled_columns(slice(None), centred=False).toarray(), X.toarray())
 
 
 def is_canonical(table):
@@ -120,7 +120,7 @@ def test_several_vectors_at_once(outputs, many):
     W = rng.standard_normal((many, 30, *outputs)) * (rng.random((many, 30, *outputs)) < 2.0 / 30)
     kept = [np.empty((200, *outputs)) for _ in range(many)]
     data = as_data(X, np.zeros(200))
-    data.run(Pass(FormImages(), 200, data.y, None, tuple(W), tuple(range(many)), tuple(kept), outputs))
+    data.run(Pass(FormImages(), data, tuple(W), tuple(range(many)), tuple(kept), outputs))
     for image, w in zip(kept, W, strict=True):
         np.testing.assert_allclose(image, X @ w, atol=1e-13)
 
@@ -131,11 +131,11 @@ def test_columns(form, dtype):
     rng = np.random.default_rng(3)
     X = sp.csr_array(rng.integers(-2, 3, (30, 5)).astype(dtype))
     data = as_data(X.asformat(form), np.ones(30))
-    columns = data.columns(np.array([3, 1]), centred=False)
+    columns = data.scaled_columns(np.array([3, 1]), centred=False)
     assert columns.dtype == np.float64
     np.testing.assert_array_equal(columns.toarray(), X.toarray()[:, [3, 1]])
     np.testing.assert_array_equal(
-        data.subset(np.arange(4)).columns(slice(1, 3), centred=False).toarray(), X.toarray()[:4, 1:3]
+        data.subset(np.arange(4)).scaled_columns(slice(1, 3), centred=False).toarray(), X.toarray()[:4, 1:3]
     )
 
 
@@ -145,9 +145,9 @@ def test_columns_of_views():
     view, moved = (as_data(X, np.ones(40)).standardized(shift, scale) for shift in (np.zeros(5), np.ones(5)))
     due = X.toarray() / scale
     for own, centred in ((view, False), (view, True), (moved, True)):
-        found = own.columns(places, centred=centred).toarray()
+        found = own.scaled_columns(places, centred=centred).toarray()
         np.testing.assert_allclose(found, due[:, places], rtol=1e-14)
-    assert moved.columns(places, centred=False) is None
+    assert moved.scaled_columns(places, centred=False) is None
 
 
 @pytest.mark.parametrize("asked", [False, True])
@@ -156,8 +156,8 @@ def test_data_can_be_copied(way, asked):
     X = random_table(np.random.default_rng(0), 40, 5)
     data = as_data(X, np.ones(40))
     if asked:
-        data.columns(slice(None), centred=False)
+        data.scaled_columns(slice(None), centred=False)
     other = way(data)
     for name in ("row_norm", "mean_square", "mean"):
         np.testing.assert_array_equal(getattr(other.column_stats, name), getattr(data.column_stats, name))
-    np.testing.assert_array_equal(other.columns(slice(None), centred=False).toarray(), X.toarray())
+    np.testing.assert_array_equal(other.scaled_columns(slice(None), centred=False).toarray(), X.toarray())

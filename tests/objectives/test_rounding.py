@@ -105,7 +105,7 @@ def test_images(kind):
         exact = [
             sum(
                 (Fraction(x) - Fraction(m)) / Fraction(s) * Fraction(v)
-                for x, m, s, v in zip(row, data.shift.tolist(), data.scale.tolist(), w.tolist(), strict=True)
+                for x, m, s, v in zip(row, data.scaling[0].tolist(), data.scaling[1].tolist(), w.tolist(), strict=True)
             )
             for row in X.tolist()
         ]

@@ -178,26 +178,9 @@ class OnPattern(Structured):
     def finite(self) -> bool:
         return bool(np.isfinite(self.values).all())
 
-    @cached_property
-    def gram_square(self) -> float:
-        r""":math:`\|G G^T\|_F^2`, the fourth power of the Schatten-4 norm, without forming the Gram matrix."""
-        from projfree.numerics.entries_kernels import gram_rows_square
-
-        kernel: Any = gram_rows_square
-        own, other = self._both()
-        out = np.empty(min(self.shape))
-        over_rows(lambda start, stop: kernel(*own, *other, len(out), out, start, stop), own[0])
-        return float(out.sum())
-
     def gram(self) -> Array:
         """The Gram matrix of the smaller side, from the sparse rows."""
         return products(self, self, self.shape[0] <= self.shape[1])
-
-    def _both(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-        """Pointers, indices and stored values along the smaller side, and along the other."""
-        by_row = (self.pattern.indptr, self.pattern.indices, self.values)
-        by_column = (*self.pattern.by_column[:2], self.pattern.column_values(self.values))
-        return (by_row, by_column) if self.shape[0] <= self.shape[1] else (by_column, by_row)
 
     def describe(self) -> str:
         """A few words."""

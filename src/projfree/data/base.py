@@ -115,6 +115,6 @@ class Data(ABC):
     def gram(self) -> Gram:
         """Moments of features and targets, in one pass: all that least squares needs, and open for more rows."""
 
-    def standardized(self, shift: Any, scale: Any) -> Data:
-        """The rows ``(x_i - shift) / scale``, entry by entry, as a view: nothing is copied."""
+    def standardized(self, centre: Any, scale: Any) -> Data:
+        """The rows ``(x_i - centre) / scale``, entry by entry, as a view: nothing is copied."""
         raise TypeError(f"{type(self).__name__} does not standardise its features; scale the table itself.")

@@ -59,8 +59,6 @@ class ColumnStats:
         The sums of the entries times the numbers of their rows, which tell rows in another order.
     row_norm, mean_square : float
         The largest Euclidean norm of a row and the weighted mean of their squares, or upper bounds.
-    origin : ndarray or float
-        The value of an entry that is not stored.
     terms : int
         How many products a prediction is a sum of; zero where it is an entry of the parameter.
     errors : TableErrors
@@ -80,7 +78,6 @@ class ColumnStats:
     checksum: Array
     row_norm: float
     mean_square: float
-    origin: Array | float
     terms: int
     errors: TableErrors = EXACT
     scaling: tuple[Array, Array] | None = None
@@ -123,7 +120,7 @@ class ColumnStats:
             checksum = by_column(x, np.arange(first + 1, first + rows + 1) / n)
             return cls(
                 *(rows, mean, weight, spread, squares, largest, row_sums, stored, checksum),
-                *(float(np.sqrt(np.maximum.reduce(lengths))), float(s @ lengths), 0.0, d),
+                *(float(np.sqrt(np.maximum.reduce(lengths))), float(s @ lengths), d),
             )
 
     def merge(self, other: ColumnStats) -> ColumnStats:
@@ -141,7 +138,7 @@ class ColumnStats:
         )
 
     def scaled(self, shift: Array, scale: Array) -> ColumnStats:
-        r"""Those of the features ``(x - shift) / scale``, without a read.
+        r"""Those of the features ``(x - shift) / scale`` of a table, without a read.
 
         Sizes are those of :math:`(|x| + |shift|) / scale`: they bound the entries and also the terms that cancel in
         products with either, so that the rounding allowance of a certificate stays true.
@@ -153,7 +150,6 @@ class ColumnStats:
             mean_square = float(squares.sum())
         if not np.isfinite([norm, mean_square]).all():
             raise ValueError(f"`scale` is too small for the features, down to {scale.min():g}: scaled rows overflow.")
-        first, by = self.scaling or (0.0, 1.0)
         return replace(
             self,
             mean=(self.mean - shift) / scale,
@@ -163,8 +159,7 @@ class ColumnStats:
             row_sums=self.row_sums / scale**2,
             row_norm=norm,
             mean_square=mean_square,
-            origin=(self.origin - shift) / scale,
-            scaling=(first + by * shift, by * scale),
+            scaling=(shift, scale),
         )
 
     def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
@@ -192,7 +187,8 @@ class ColumnStats:
         Where a share p <= 1/2 of a sparse column is not zero, the square of its mean is at most p times its mean square
         (Cauchy-Schwarz): nothing cancels, and the column stays sparse.
         """
-        return np.where(2 * self.stored > self.n, self.mean, self.origin)
+        zero = 0.0 if self.scaling is None else -self.scaling[0] / self.scaling[1]  # an entry that is not stored
+        return np.where(2 * self.stored > self.n, self.mean, zero)
 
     def deviation(self, units: float, constant: float) -> Array:
         """The standard deviation of each column, ``constant`` where it is the rounding of a sum of so many units."""

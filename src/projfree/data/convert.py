@@ -46,7 +46,7 @@ def as_data(
         Non-negative weights; the objective is the weighted mean over rows. With Parquet also the name of a column.
     centre, scale : bool or array of shape (d,)
         Whether features are centred by their weighted means and divided by their weighted standard deviations (1 for
-        constant columns), or the numbers to use. Nothing is copied: see `Standardized`.
+        constant columns), or the numbers to use. Nothing is copied.
     columns : sequence of str, optional
         With Parquet, the columns that are features; by default all that are neither targets nor weights.
     memory : int
@@ -122,18 +122,12 @@ def _opened(
 
 
 def _standardized(data: Data, centre: Any, scale: Any) -> Data:
-    from projfree.data.standardized import column_numbers
-
     own = data.column_stats
-    shift = own.mean if centre is True else np.zeros(data.shape(())) if centre is False else centre
-    by = (
-        own.deviation(data.rounding_units, 1.0)
-        if scale is True
-        else np.ones(data.shape(()))
-        if scale is False
-        else scale
-    )
-    return data.standardized(column_numbers("centre", shift, data), by)
+    if isinstance(centre, bool):
+        centre = own.mean if centre else np.zeros(data.shape(()))
+    if isinstance(scale, bool):
+        scale = own.deviation(data.rounding_units, 1.0) if scale else np.ones(data.shape(()))
+    return data.standardized(centre, scale)
 
 
 NUMERIC = "fiub"

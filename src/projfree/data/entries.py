@@ -106,16 +106,14 @@ class ObservedEntries(LocalData):
         return self.sides
 
     def run(self, work: Pass) -> tuple[Array, Any]:
-        images = [self.image(w) for w in work.vectors]
-        sums, residuals = np.zeros(()), None
-        for start in range(0, self.n, self.block_rows):
-            rows = slice(start, min(start + self.block_rows, self.n))
+        images, residuals = [self.image(w) for w in work.vectors], []
+        sums = np.zeros(())
+        for rows in self._parts():
             residual, part = work(rows, *(u[rows] for u in images))
             sums = sums + part
-            if residual is not None:
-                residuals = np.empty(self.n) if residuals is None else residuals
-                residuals[rows] = residual
-        return sums, None if residuals is None else self.scatter(residuals)
+            residuals.append(residual)
+        found = [residual for residual in residuals if residual is not None]
+        return sums, self.scatter(np.concatenate(found)) if found else None
 
     def deviation(self, base: float, most: float = math.inf) -> float:
         """The root mean square of the targets' differences from ``base``, each counted as ``most`` at most."""
@@ -141,9 +139,7 @@ class ObservedEntries(LocalData):
         mean = self.scatter(np.array(np.broadcast_to(self.weights(slice(None)), (self.n,))))
         at = getattr(mean, "values", mean)
         one = np.ones(())
-        return ColumnStats(
-            self.n, mean, 1.0, at, at, one, at, one, one, row_norm=1.0, mean_square=1.0, origin=0.0, terms=0
-        )
+        return ColumnStats(self.n, mean, 1.0, at, at, one, at, one, one, row_norm=1.0, mean_square=1.0, terms=0)
 
     @cached_property
     def rounding_units(self) -> float:  # type: ignore[override]  # found when it is first asked for

@@ -41,8 +41,6 @@ class Moments:
     ----------
     weights : int
         How many weights a row has; each has a matrix of its own.
-    numbers : int
-        How many numbers a row takes while its weights are formed.
     centred : bool
         Whether c is `ColumnStats.centre`, else it is zero: what has the last coordinate eliminated does not depend on
         c, but cancels less.
@@ -55,13 +53,12 @@ class Moments:
     """
 
     weights: int
-    numbers: int
     centred: bool
     features: Array | None = None
     centre: Array | None = None
     factors: bool = False
 
-    def among(self, columns: Any) -> Any:
+    def select(self, columns: Any) -> Any:
         """What belongs to the features, of a table or of a vector with an entry for each of its columns."""
         if self.features is None or np.array_equal(self.features, np.arange(columns.shape[-1])):
             return columns
@@ -111,24 +108,25 @@ class Gram:
 
     def include(self, data: LocalData) -> Gram:
         """Append the rows of a data set; returns the same object."""
-        if data.shape(()) != (self.d,) or data.y.shape[1:] != self.outputs:
+        if data.scaling is not None:
+            return self.merge(data.gram())
+        if math.prod(data.shape(())) != self.d or data.y.shape[1:] != self.outputs:
             raise ValueError(
                 f"`X` and `y` must have {self.d} columns and trailing shape {self.outputs} like the rows before them, "
                 f"got {data.shape(())[0]} and {data.y.shape[1:]}."
             )
         total = self._units_of(data)
         if not self.n and not self._centred:
-            self.shift = np.concatenate((data.column_stats.centre, data.mean_target().ravel()))
+            self.shift = np.concatenate((data.table_stats.centre, data.mean_target().ravel()))
 
         def weights(rows: slice, table: Any) -> Array:
-            if is_sparse(table):
-                self._product_rows = max(self._product_rows, table.shape[0])
             given = np.ones(table.shape[0]) if data.weight is None else data.weight[rows] * total
             return given[:, None]
 
         # Only then, so that rows of which a read failed do not count in part.
-        added = weighted_products(data, weights, self.shift, Moments(1, 1, False), targets=True)[0]
-        self.matrix, self.n = self.matrix + added, self.n + data.n
+        added, rows = weighted_products(data, weights, self.shift, Moments(1, False), targets=True)
+        self._product_rows = max(self._product_rows, rows)
+        self.matrix, self.n = self.matrix + added[0], self.n + data.n
         return self
 
     def _units_of(self, data: LocalData) -> float:
@@ -231,55 +229,38 @@ class Gram:
         return np.asarray(self.mean_target - self.mean @ w)
 
 
-def weighted_products(data: LocalData, h: RowWeights, shift: Array, wanted: Moments, *, targets: bool = False) -> Array:
-    """The sums that are wanted for each column of the weights, with targets behind the features if asked for.
+def weighted_products(
+    data: LocalData, h: RowWeights, shift: Array, wanted: Moments, *, targets: bool = False
+) -> tuple[Array, int]:
+    """The sums that are wanted about ``shift`` for each column of the weights, in one read of the table.
 
-    Of shape ``(m, len(shift) + 1, len(shift) + 1)``, from one read.
+    Of shape ``(m, len(shift) + 1, len(shift) + 1)``, with targets behind the features if asked for; and the most rows
+    that are multiplied at a time. Raises `Expired` where a deadline passes.
     """
-    columns, width = data.shape(())[0], len(shift) + 1
+    columns, width, most = math.prod(data.shape(())), len(shift) + 1, 0
     lanes = np.zeros((LANES, wanted.weights, width, width))
-    size = max(64, 2 * CHUNK_BYTES // (8 * wanted.numbers))
     with single_blas():
         for rows, table in data.tables(max(CHUNK_BYTES, 8 * columns * LANES * LANE_ROWS)):
-            for first in range(rows.start, rows.stop, size):
-                part = slice(first, min(first + size, rows.stop))
-                whole = part == rows
-                block = table if whole else table[first - rows.start : part.stop - rows.start]
-                y = data.y[part].reshape(block.shape[0], -1) if targets else np.empty((block.shape[0], 0))
-                roots, some = np.sqrt(h(part, block)), wanted.among(block)
-                for j in range(wanted.weights):
-                    add_products(lanes[:, j], some, y, roots[:, j], shift, data.threads)
-    return tree_sum(lanes)
+            count = rows.stop - rows.start
+            step = -(-count // max(1, min(LANES, -(-count // LANE_ROWS))))  # one lane where one product has all rows
+            # A row takes about four numbers for each of its weights.
+            size = min(step, max(64, CHUNK_BYTES // (32 * wanted.weights)))
+            size = size if is_sparse(table) else min(size, LANE_ROWS)
+            most = max(most, size)
 
+            def lane(k: int, start: int = rows.start, table: Any = table, step: int = step, size: int = size) -> None:
+                for first in range(k * step, min((k + 1) * step, table.shape[0]), size):
+                    raise_if_expired()
+                    own = slice(first, min(first + size, (k + 1) * step, table.shape[0]))
+                    part, rows = table[own], slice(start + own.start, start + own.stop)
+                    y = data.y[rows].reshape(part.shape[0], -1) if targets else np.empty((part.shape[0], 0))
+                    roots, some = np.sqrt(h(rows, part)), wanted.select(part)
+                    product = _sparse_product if is_sparse(table) else _dense_product
+                    for j in range(wanted.weights):
+                        lanes[k, j] += product(some, y, roots[:, j], shift)
 
-def second_moments(data: LocalData, h: RowWeights, wanted: Moments) -> Array:
-    """The sums that are wanted for each column of the weights, of shape ``(m, d + 1, d + 1)``, in one read.
-
-    With d the number of features that are looked at.
-    """
-    centre = data.column_stats.centre if wanted.centre is None else wanted.centre
-    shift = np.asarray(wanted.among(centre))
-    return weighted_products(data, h, shift if wanted.centred else 0.0 * shift, wanted)
-
-
-def add_products(lanes: Array, table: Any, y: Array, s: Array, shift: Array, threads: int) -> None:
-    """Add the sums of ``z z^T`` over rows ``z = s (x - shift_x, y - shift_y, 1)`` to the lanes, in threads.
-
-    Dense rows are multiplied `LANE_ROWS` at a time. Raises `Expired` where a deadline passes.
-    """
-    count = max(1, min(LANES, -(-len(y) // LANE_ROWS)))  # fewer lanes where one product has all rows
-    step = -(-len(y) // count)
-
-    def lane(k: int) -> None:
-        first, last = k * step, min((k + 1) * step, len(y))
-        size = last - first if is_sparse(table) else LANE_ROWS
-        for start in range(first, last, max(size, 1)):
-            raise_if_expired()
-            rows = slice(start, min(start + size, last))
-            product = _sparse_product if is_sparse(table) else _dense_product
-            lanes[k] += product(table[rows], y[rows], s[rows], shift)
-
-    over_blocks(lane, count, threads)
+            over_blocks(lane, -(-count // step), data.threads)
+    return tree_sum(lanes), most
 
 
 def _dense_product(table: Array, y: Array, s: Array, shift: Array) -> Array:
@@ -341,7 +322,7 @@ def _outer_products(data: Data, d: int, centred: bool) -> tuple[Array] | None:
     total, workspace, zero = np.zeros((data.n, data.n)), data.open(), Point(np.zeros(data.shape(())))
     for start in range(0, d, LANE_ROWS):
         features = np.arange(start, min(start + LANE_ROWS, d))
-        found = workspace.moments(WeightsAsResidual(), zero, Moments(1, 1, centred, features, factors=True))
+        found = workspace.moments(WeightsAsResidual(), zero, Moments(1, centred, features, factors=True))
         if found is None:
             return None
         columns, weights = found

@@ -19,7 +19,6 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.linalg.cython_blas  # noqa: F401  # the BLAS of `np.dot` in compiled code; loaded now, so that it is limited
 from numba import cfunc, types
 
 from projfree.checks import Array, is_sparse
@@ -40,16 +39,14 @@ from projfree.data.rows import (
 )
 from projfree.numerics.compilation import FAST, compiled
 from projfree.numerics.sums import tree_sum
-from projfree.runtime import single_blas
 
 if TYPE_CHECKING:
     from projfree.data.rows import Blocks
 
-#: Rows of a tile for one output, at most, and for several: its bytes should be a part of the second-level cache. The
-#: second is also the least for Fortran-ordered and sparse tables, whose columns are read in runs of that length.
+#: Rows of a tile, at most, and at least where columns are read in runs of that length, as in Fortran order.
 TILE, SHORT_TILE = 256, 64
-#: Points of a pass, at most.
-MOST_POINTS = 4
+#: Points and outputs of a pass, at most: the products of more outputs are those of a matrix, which BLAS multiplies.
+MOST_POINTS, MOST_OUTPUTS = 4, 16
 
 #: Called on the ends of a range of blocks.
 Work = Callable[[int, int], None]
@@ -64,37 +61,38 @@ class Arguments(NamedTuple):
 
     Attributes
     ----------
-    vectors : ndarray of shape (m, d, k)
+    vectors : ndarray of shape (m, k, d)
+    offsets : ndarray of shape (m, r k)
+        What is added to the predictions of the vectors, for r rows.
     sources : ndarray of int of shape (p,)
         The vector of each point, -1 where its predictions are known or zero.
-    offsets, b : ndarray of shape (p, r k)
-        What is added to the predictions of the points, and their intercepts, for r rows.
+    b : ndarray of shape (p, r k)
+        The intercepts of the points, for r rows.
     known, keep : tuple of four arrays
         The known predictions of points, and where those of points are written, flat.
     y, weight : ndarray
-        One or k numbers a row, flat.
-    outputs, targets, values : int
-        k, and how many targets and losses a row has: k, or one where the loss couples the outputs.
+        One or k numbers a row, and one a row, flat.
+    targets, values : int
+        How many targets and losses a row has: k, or one where the loss couples the outputs.
     uniform : float
         The weight of each row where there are none.
     shifted : bool
         Whether there is an intercept.
     parameters : ndarray
         Of the loss.
-    gradients : ndarray of shape (blocks, d, k)
+    gradients : ndarray of shape (blocks, k, d)
     sums : ndarray of shape (blocks, ...)
         See `projfree.data.rows`.
     """
 
     vectors: Array
-    sources: Array
     offsets: Array
+    sources: Array
     b: Array
     known: tuple[Array, ...]
     keep: tuple[Array, ...]
     y: Array
     weight: Array
-    outputs: int
     targets: int
     values: int
     uniform: float
@@ -109,66 +107,52 @@ class Compiled:
 
     def __init__(self, work: Pass, features: int, cut: Blocks) -> None:
         loss, b = work.step.loss, work.step.b  # type: ignore[attr-defined]  # those of a tangent
-        points, k, nothing = len(work.sources), math.prod(work.outputs), np.empty(0)
-        self._outputs, self._rows, self._one = work.outputs, cut.rows, k == 1 and not loss.coupled
-        self._loss = loss_kernel(loss.kernel)
-        rows = TILE if self._one else SHORT_TILE
-        sources = np.array([source if isinstance(source, int) else -1 for source in work.sources])
-        offsets = np.zeros((points, k))
-        if work.offsets is not None:
-            offsets[sources >= 0] = np.reshape(work.offsets, (-1, k))[sources[sources >= 0]]
-        known = [source.reshape(-1) if isinstance(source, np.ndarray) else nothing for source in work.sources]
-        keep = [nothing if own is None else own.reshape(-1) for own in work.keep]
+        data, k, nothing = work.data, math.prod(work.outputs), np.empty(0)
+        more = [nothing] * (MOST_POINTS - len(work.sources))
+        offsets = np.zeros((len(work.vectors), k)) if work.offsets is None else np.reshape(work.offsets, (-1, k))
+        intercepts = [np.broadcast_to(0.0 if own is None else np.ravel(own), k) for own in b]
+        vectors = [np.reshape(w, (features, k)).T for w in work.vectors]
+        self._outputs, self._rows, self._loss = work.outputs, cut.rows, loss_kernel(loss.kernel)
         self._args = Arguments(
-            vectors=_read_only(np.reshape(work.vectors, (-1, features, k))),
-            sources=_read_only(sources, np.int64),
-            offsets=_read_only(np.tile(offsets, rows)),
-            b=_read_only([np.tile(np.broadcast_to(0.0 if own is None else np.ravel(own), k), rows) for own in b]),
-            known=tuple(_read_only(own) for own in (*known, *[nothing] * (MOST_POINTS - points))),
-            keep=(*keep, *[nothing] * (MOST_POINTS - points)),
-            y=_read_only(np.ravel(work.y)),
-            weight=_read_only(nothing if work.weight is None else work.weight),
-            outputs=k,
-            targets=work.y.size // work.n,
+            vectors=_read_only(np.reshape(vectors, (-1, k, features))),
+            offsets=_read_only(np.tile(offsets, TILE)),
+            sources=_read_only([own if isinstance(own, int) else -1 for own in work.sources], np.int64),
+            b=_read_only(np.tile(intercepts, TILE)),
+            known=(*(own.reshape(-1) if isinstance(own, np.ndarray) else nothing for own in work.sources), *more),
+            keep=(*(nothing if own is None else own.reshape(-1) for own in work.keep), *more),
+            y=_read_only(np.ravel(data.y)),
+            weight=_read_only(nothing if data.weight is None else data.weight),
+            targets=data.y.size // data.n,
             values=1 if loss.coupled else k,
-            uniform=1.0 / work.n,
+            uniform=1.0 / data.n,
             shifted=b[0] is not None,
             parameters=loss_parameters(loss),
-            gradients=np.zeros((cut.count, features, k)),
-            sums=np.zeros((cut.count, tangent_size(k, points))),
+            gradients=np.zeros((cut.count, k, features)),
+            sums=np.zeros((cut.count, tangent_size(k, len(work.sources)))),
         )
 
     def over(self, X: Any, offset: int) -> Work | None:
         """The work on a table, or on the chunk of it that begins at row ``offset``; None where it has no kernel."""
+        one = self._args.gradients.shape[1] == 1
         if is_sparse(X):  # canonical, with indices that have been checked
-            if not self._one:
-                return None
             unsigned = _read_only(X.indices, X.indices.dtype).view(f"u{X.indices.itemsize}")
             parts = _read_only(X.data, X.data.dtype), unsigned, _read_only(X.indptr, X.indptr.dtype)
-            return self._work(sparse_rows, *parts, self._rows, SHORT_TILE)
+            return self._work(sparse_rows, *parts, self._rows, SHORT_TILE) if one else None
         fortran = not X.flags.c_contiguous
-        if (fortran and not X.flags.f_contiguous) or not X.flags.aligned:
+        if (fortran and not (X.flags.f_contiguous and one)) or not X.flags.aligned:
             return None
-        tile = TILE if self._one else SHORT_TILE
+        tile = TILE
         while tile > (SHORT_TILE if fortran else 8) and tile * X.shape[1] * X.itemsize > TILE_BYTES // 4:
             tile //= 2  # a divisor of `TILE`, so that chunks of a file can begin where a tile does
-        if self._one:
-            return self._work(dense_rows, _read_only(X.T if fortran else X, X.dtype), fortran, offset, self._rows, tile)
-        if X.dtype != np.float64 or fortran:  # which BLAS does not take
-            return None
-        return self._work(dense_outputs, _read_only(X), offset, self._rows, tile)
+        return self._work(dense_rows, _read_only(X.T if fortran else X, X.dtype), fortran, offset, self._rows, tile)
 
     def _work(self, kernel: Any, *where: Any) -> Work:
-        def work(first: int, last: int) -> None:
-            with single_blas(not self._one):
-                kernel(*where, first, last, self._loss, self._args)
-
-        return work
+        return lambda first, last: kernel(*where, first, last, self._loss, self._args)
 
     def total(self) -> tuple[Array, Array]:
         """The sums over all blocks and the gradient; to be called once, at the end."""
-        sums, gradients = self._args.sums, self._args.gradients
-        return tree_sum(sums), tree_sum(gradients).reshape(gradients.shape[1], *self._outputs)
+        gradient = tree_sum(self._args.gradients)
+        return tree_sum(self._args.sums), gradient.T.reshape(len(gradient.T), *self._outputs)
 
 
 def _read_only(array: Any, dtype: Any = np.float64) -> Array:
@@ -195,28 +179,45 @@ def loss_kernel(kernel: FunctionType) -> Any:
 
 
 @_kernel
-def _add_dots(X, row, column, rows, columns, v, out):
-    """``out += X[row : row + rows, column : column + columns] @ v``, row by row: memory is fastest in that order."""
+def _add_dots(X, row, column, rows, columns, V, out):
+    """``out += X[row : row + rows, column : column + columns] @ V.T``, flat: memory is fastest row by row."""
+    k = len(V)
+    fours = k - k % 4
     for i in range(rows):
-        total = 0.0
-        for j in range(columns):  # unsigned, which spares a test
-            total += X[row + i, column + j] * v[j]
-        out[i] += total
+        for c in range(0, fours, 4):  # four outputs for each time that a row is read
+            t0 = t1 = t2 = t3 = 0.0
+            for j in range(columns):  # unsigned, which spares a test
+                x = X[row + i, column + j]
+                t0 += x * V[c, j]
+                t1 += x * V[c + 1, j]
+                t2 += x * V[c + 2, j]
+                t3 += x * V[c + 3, j]
+            out[i * k + c] += t0
+            out[i * k + c + 1] += t1
+            out[i * k + c + 2] += t2
+            out[i * k + c + 3] += t3
+        for c in range(fours, k):
+            total = 0.0
+            for j in range(columns):
+                total += X[row + i, column + j] * V[c, j]
+            out[i * k + c] += total
 
 
 @_kernel
 def _add_rows(X, row, column, rows, columns, v, out):
-    """``out += v @ X[row : row + rows, column : column + columns]``; four rows for each time that ``out`` is read."""
-    whole = rows - rows % 4
-    for i in range(0, whole, 4):
-        p, a, b, c, d = row + i, v[i], v[i + 1], v[i + 2], v[i + 3]
-        for j in range(columns):
-            q = column + j
-            out[j] += (a * X[p, q] + b * X[p + 1, q]) + (c * X[p + 2, q] + d * X[p + 3, q])
+    """``out += v.T @ X[row : row + rows, column : column + columns]`` for a flat v of the shape (rows, len(out))."""
+    k, whole = len(out), rows - rows % 4
+    for i in range(0, whole, 4):  # four rows for each time that a row of the sum is read
+        for o in range(k):
+            p, a, b, c, d = row + i, v[i * k + o], v[i * k + k + o], v[i * k + 2 * k + o], v[i * k + 3 * k + o]
+            for j in range(columns):
+                q = column + j
+                out[o, j] += (a * X[p, q] + b * X[p + 1, q]) + (c * X[p + 2, q] + d * X[p + 3, q])
     for i in range(whole, rows):
-        a = v[i]
-        for j in range(columns):
-            out[j] += a * X[row + i, column + j]
+        for o in range(k):
+            a = v[i * k + o]
+            for j in range(columns):
+                out[o, j] += a * X[row + i, column + j]
 
 
 @_kernel
@@ -225,31 +226,33 @@ def _add_sums(loss, a, block, first, count, formed, space):
 
     Predictions are kept where that is asked for; the weighted derivatives at the first point are left in ``space[0]``.
     """
-    points, k, sums = len(a.sources), a.outputs, a.sums[block]
-    r, u, full, value, s, y = space[0], space[1], space[2], space[3], space[4], space[5]
+    points, k, sums = len(a.sources), a.gradients.shape[1], a.sums[block]
     size, values, targets = count * k, count * a.values, count * a.targets
-    their = a.y[first * a.targets : (first + count) * a.targets]
-    for i in range(targets):
-        y[i] = their[i]
-    _weigh(a, first, count, s)
+    r, zero, full, value, y = space[0], space[1], space[2], space[3], space[4]
+    weight, s = space[5], space[5] if k == 1 else space[6]  # of rows, and of predictions
+    y[:targets] = a.y[first * a.targets : (first + count) * a.targets]
+    if len(a.weight):
+        weight[:count] = a.weight[first : first + count]
+    else:
+        weight[:] = a.uniform
+    if k > 1:
+        for i in range(size):
+            s[i] = weight[i // k]
+    shares = s if a.values == k else weight
+    u = zero
     for j in range(points - 1, -1, -1):  # the first point last, because its derivatives are wanted
-        offset, b, known, source = a.offsets[j], a.b[j], a.known[j][first * k : (first + count) * k], a.sources[j]
-        if source >= 0:
-            own = formed[source]
-            for i in range(size):
-                u[i] = own[i] + offset[i]
-        elif len(known):
-            for i in range(size):
-                u[i] = known[i]
-        else:
-            u[:size] = 0.0
+        b, known, source = a.b[j], a.known[j][first * k : (first + count) * k], a.sources[j]
+        u = formed[source] if source >= 0 else known if len(known) else zero
         keep = a.keep[j][first * k : (first + count) * k]
         for i in range(len(keep)):
             keep[i] = u[i]
         for i in range(size):
             full[i] = u[i] + b[i]
         loss(a.parameters, full[:size], y[:targets], value[:values], r[:size])
-        total, total_size = _weighted_sums(value, s, values, k // a.values)
+        total = total_size = 0.0
+        for i in range(values):
+            total += shares[i] * value[i]
+            total_size += shares[i] * abs(value[i])
         sums[VALUE if j == 0 else len(sums) - points + j] += total
     sums[SIZE] += total_size
     along = along_size = shifted = square = slope = slope_size = mean = 0.0
@@ -281,68 +284,35 @@ def _add_sums(loss, a, block, first, count, formed, space):
 
 
 @_kernel
-def _weighted_sums(x, s, count, step):
-    """The sums of ``s x`` and of ``s |x|``, where one of ``step`` weights counts."""
-    total = size = 0.0
-    if step == 1:  # by itself, so that it is vectorised
-        for i in range(count):
-            total += s[i] * x[i]
-            size += s[i] * abs(x[i])
-    else:
-        for i in range(count):
-            total += s[i * step] * x[i]
-            size += s[i * step] * abs(x[i])
-    return total, size
-
-
-@_kernel
-def _weigh(a, first, count, s):
-    """The weight of each prediction of a tile."""
-    if len(a.weight):
-        for i in range(count):
-            for c in range(a.outputs):
-                s[i * a.outputs + c] = a.weight[first + i]
-    else:
-        s[:] = a.uniform
+def _space(a, tile):
+    """The predictions of the vectors of a tile, and room for what is formed of them; the second row stays zero."""
+    size = tile * a.gradients.shape[1]
+    return np.empty((len(a.vectors), size)), np.zeros((7, size + 8))
 
 
 @_kernel
 def dense_rows(X, fortran, offset, rows, tile, first_block, last_block, loss, a):
-    """Blocks of ``rows`` rows for one output; the first row of X, or column of its transpose, is row ``offset``."""
+    """Blocks of ``rows`` rows; the first row of X, or column of its transpose for one output, is row ``offset``."""
     n, d = (X.shape[1], X.shape[0]) if fortran else X.shape
-    vectors, space = a.vectors.reshape(-1, d), np.empty((6, tile + 8))
-    formed = np.empty((len(vectors), tile))
+    formed, space = _space(a, tile)
     for block in range(first_block, last_block):
-        g, stop = a.gradients[block].reshape(-1), min((block + 1) * rows, offset + n)
+        g, stop = a.gradients[block], min((block + 1) * rows, offset + n)
         for first in range(max(block * rows, offset), stop, tile):  # a chunk may begin within a block
             count, line = min(tile, stop - first), first - offset
-            formed[:] = 0.0
             for q in range(len(formed)):
+                own = formed[q]
+                own[:] = a.offsets[q, : len(own)]
                 if fortran:
-                    _add_rows(X, 0, np.uint64(line), d, np.uint64(count), vectors[q], formed[q])
+                    own = own[:count].reshape(1, count)
+                    _add_rows(X, 0, np.uint64(line), d, np.uint64(count), a.vectors[q, 0], own)
                 else:
-                    _add_dots(X, line, np.uint64(0), count, np.uint64(d), vectors[q], formed[q])
+                    _add_dots(X, line, np.uint64(0), count, np.uint64(d), a.vectors[q], own)
             _add_sums(loss, a, block, first, count, formed, space)
             if fortran:
-                _add_dots(X, 0, np.uint64(line), d, np.uint64(count), space[0], g)
+                r = space[0, :count].reshape(1, count)
+                _add_dots(X, 0, np.uint64(line), d, np.uint64(count), r, g[0])
             else:
                 _add_rows(X, line, np.uint64(0), count, np.uint64(d), space[0], g)
-
-
-@_kernel
-def dense_outputs(X, offset, rows, tile, first_block, last_block, loss, a):
-    """`dense_rows` for several outputs, with products by BLAS; X is C-ordered float64."""
-    n, k = len(X), a.outputs
-    formed, space = np.empty((len(a.vectors), tile * k)), np.empty((6, tile * k + 8))
-    for block in range(first_block, last_block):
-        stop = min((block + 1) * rows, offset + n)
-        for first in range(max(block * rows, offset), stop, tile):
-            count = min(tile, stop - first)
-            part = X[first - offset : first - offset + count]
-            for q in range(len(formed)):
-                np.dot(part, a.vectors[q], formed[q, : count * k].reshape(count, k))
-            _add_sums(loss, a, block, first, count, formed, space)
-            a.gradients[block] += np.dot(part.T, space[0, : count * k].reshape(count, k))
 
 
 @compiled(fastmath=_EXACT, error_model="numpy")  # four sums by hand: gathers into vectors are slower
@@ -365,15 +335,16 @@ def _sparse_dot(values, columns, first, last, w):
 @_kernel
 def sparse_rows(values, columns, pointers, rows, tile, first_block, last_block, loss, a):
     """Blocks of compressed sparse rows for one output; ``columns`` are unsigned and must have been checked."""
-    formed, space = np.empty((len(a.vectors), tile)), np.empty((6, tile + 8))
+    formed, space = _space(a, tile)
     for block in range(first_block, last_block):
-        g, stop = a.gradients[block].reshape(-1), min((block + 1) * rows, len(pointers) - 1)
+        g, stop = a.gradients[block, 0], min((block + 1) * rows, len(pointers) - 1)
         for first in range(block * rows, stop, tile):
             count = min(tile, stop - first)
             for q in range(len(formed)):
-                w = a.vectors[q].reshape(-1)
+                w, offset = a.vectors[q, 0], a.offsets[q, 0]
                 for i in range(count):
-                    formed[q, i] = _sparse_dot(values, columns, pointers[first + i], pointers[first + i + 1], w)
+                    dot = _sparse_dot(values, columns, pointers[first + i], pointers[first + i + 1], w)
+                    formed[q, i] = dot + offset
             _add_sums(loss, a, block, first, count, formed, space)
             for i in range(count):
                 r = space[0, i]

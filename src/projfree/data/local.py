@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -9,11 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.data.base import Data, Fold
 from projfree.data.column_stats import ColumnStats
-from projfree.data.gram import Gram, second_moments
-from projfree.data.rows import TILE_BYTES, AsResidual, FormImages, Pass, Rows
+from projfree.data.gram import Gram, Moments, RowWeights, weighted_products
+from projfree.data.rows import SCALARS, SLOPE, TANGENTS, TILE_BYTES, AsResidual, FormImages, Pass, Rows, WithResidualSum
 from projfree.data.workspace import LocalWorkspace, Workspace
 from projfree.runtime import single_blas
 
@@ -24,9 +26,12 @@ LARGEST_TARGET = 1e152
 
 
 class LocalData(Data):
-    """Data that a pass reads here: `run` is the one way in which that happens.
+    r"""Data that a pass reads here; a backend has `run`, `take`, `tables`, `shape` and `rounding_units`.
 
-    It reads each row once however many images and sums it forms.
+    Standardised features :math:`(x_i - m) / s` are the same table with a ``scaling``, so that nothing is copied, and a
+    sparse table stays sparse:
+
+    .. math:: A' w = A (w / s) - \langle m, w / s\rangle, \qquad A'^T r = (A^T r - m \textstyle\sum_i r_i) / s .
 
     Attributes
     ----------
@@ -34,6 +39,8 @@ class LocalData(Data):
         Targets, one row each.
     weight : ndarray or None
         Normalised weights; None where all are ``1 / n``.
+    scaling : pair of ndarray, or None
+        What is subtracted from the columns of the table, and what they are divided by then.
     nbytes : int
         What a pass reads; 0 where no compiled kernel does.
     threads : int
@@ -48,6 +55,7 @@ class LocalData(Data):
         How many neighbouring rows a sample takes at a time: one where single rows are cheap to read.
     """
 
+    scaling: tuple[Array, Array] | None = None
     sample_run: int = 1
     nbytes: int = 0
     threads: int = 1
@@ -56,18 +64,147 @@ class LocalData(Data):
     places: tuple[Array, Array] | None = None
     y: Array
     weight: Array | None
+    #: The statistics of the table itself; `column_stats` are those of its scaled features.
+    table_stats: ColumnStats
 
     @abstractmethod
     def run(self, work: Pass) -> tuple[Array, Any]:
-        """Do the work of a pass block by block; return the added sums and the adjoint of its residuals.
+        """Read the table once, block by block; return the added sums and the adjoint of the residuals.
 
         ``work(rows, *images) -> (residual, sums)``, with ``rows`` a slice and the images of ``work.vectors`` there. A
-        residual of None asks for no adjoint.
+        residual of None asks for no adjoint. Each row is read once however many images and sums are formed.
         """
 
     @abstractmethod
     def take(self, rows: Array, weight: Array | None) -> LocalData:
         """The data of the given rows alone, with these weights and the statistics of all rows."""
+
+    def tables(self, nbytes: int = TILE_BYTES) -> Iterator[tuple[slice, Any]]:
+        """The rows of the table in order, in float64 tables of about this size, dense or sparse, good until the next.
+
+        For work outside passes; whoever reads them counts them.
+        """
+        raise TypeError(f"{type(self).__name__} has no table of features; this needs one.")
+
+    def columns(self, features: Array | slice) -> Any:
+        """A float64 copy of some columns, CSC or in Fortran order; None where that takes more than a read."""
+        return None
+
+    def not_finite(self, rows: slice, table: Any) -> ValueError | None:
+        """The error about the first entry of some rows that is not finite, None if all are."""
+        return None
+
+    # ---------------------------------------------------------------- passes
+
+    def read(self, work: Pass) -> tuple[Array, Any]:
+        """`run` for the scaled features."""
+        if self.scaling is None:
+            return self.run(work)
+        vectors = tuple(self._divided(w) for w in work.vectors)
+        offsets = np.array([-(self.scaling[0] @ w) for w in vectors]) if vectors else None
+        # The sum of the residuals travels with the sums; those of a tangent have it anyway, and stay compiled.
+        k, tangent = math.prod(work.outputs), type(work.step) in TANGENTS
+        step = work.step if tangent else WithResidualSum(work.step)
+        sums, g = self.run(replace(work, step=step, vectors=vectors, offsets=offsets))
+        if g is None:
+            return sums, None
+        first = SCALARS + SLOPE * k if tangent else len(sums) - k
+        total = sums[first : first + k].reshape(work.outputs)
+        return sums if tangent else sums[:first], self._divided(g - np.multiply.outer(self.scaling[0], total))
+
+    def _divided(self, w: Array) -> Array:
+        """Each row of a parameter divided by the scale of its column."""
+        divided: Array = w if self.scaling is None else (w.T / self.scaling[1]).T
+        return divided
+
+    def image_of(self, table: Any, w: Array) -> Array:
+        """The image of ``w`` on some rows of the table."""
+        if not w.any():
+            return np.zeros((table.shape[0], *w.shape[len(self.shape(())) :]))
+        inner = self._divided(w).reshape(table.shape[1], *w.shape[len(self.shape(())) :])
+        image: Array = table @ inner
+        return image if self.scaling is None else image - self.scaling[0] @ inner
+
+    def apply(self, w: Array) -> Array:
+        """The image A w, in one pass."""
+        outputs = w.shape[len(self.shape(())) :]
+        out = np.empty((self.n, *outputs))
+        self.read(Pass(FormImages(), self, (w,), (0,), (out,), outputs))
+        return out
+
+    def adjoint(self, r: Array) -> Array:
+        """The adjoint image, the sum over rows of ``r_i`` times row i of A, in one pass."""
+        r = np.asarray(r, dtype=np.float64)
+        total: Array = self.read(Pass(AsResidual(), self, (), (r,), (None,), r.shape[1:]))[1]
+        return total
+
+    def scaled_columns(self, features: Array | slice, *, centred: bool) -> Any:
+        """A copy of some columns of the scaled features, or None as for `columns`.
+
+        Where ``centred``, any constant may be subtracted from a column.
+        """
+        shift, scale = self.scaling or (np.zeros(self.shape(())), None)
+        sparse_too = centred or not shift.any()
+        columns = self.columns(features)
+        if isinstance(columns, np.ndarray):
+            if centred or scale is not None:
+                columns -= columns.mean(axis=0) if centred else shift[features]
+            return columns if scale is None else np.divide(columns, scale[features], out=columns)
+        if columns is not None and scale is not None:
+            columns.data /= np.repeat(scale[features], np.diff(columns.indptr))
+        return columns if sparse_too else None
+
+    def second_moments(self, h: RowWeights, wanted: Moments) -> Array:
+        """The sums that are wanted for each column of the weights, of shape ``(m, d + 1, d + 1)``, in one read."""
+        shift, scale = self.scaling or (np.zeros(math.prod(self.shape(()))), None)
+        if wanted.centred:
+            shift = self.table_stats.centre if wanted.centre is None else wanted.centre
+        moments = weighted_products(self, h, np.ravel(wanted.select(shift)), wanted)[0]
+        if scale is not None:
+            by = np.append(wanted.select(scale), 1.0)
+            moments /= by * by[:, None]
+        return moments
+
+    def gram(self) -> Gram:
+        if not self.column_stats.terms:
+            raise TypeError(f"`gram` needs a table of features; {type(self).__name__} has observed entries.")
+        table = self.alike()
+        table.scaling = None
+        gram = Gram(math.prod(self.shape(())), self.y.shape[1:]).include(table)
+        return gram if self.scaling is None else gram.standardized(*self.scaling)
+
+    # ---------------------------------------------------------------- rows, targets and statistics
+
+    def measure(self) -> None:
+        """Read all rows once: check that they are finite, and set `column_stats`."""
+        stats = None
+        with single_blas():  # the order in which BLAS adds depends on its threads
+            for rows, table in self.tables():
+                part = ColumnStats.of(table, self.weights(rows), rows.start, self.n)
+                if not np.isfinite(part.row_norm):
+                    raise self.not_finite(rows, table) or ValueError(
+                        f"`X` has entries as large as {shown(abs(table).max())}; rescale its columns."
+                    )
+                stats = part if stats is None else stats.merge(part)
+        assert stats is not None
+        self._set_stats(stats)
+
+    def _set_stats(self, stats: ColumnStats) -> None:
+        """Set both statistics; the errors of the table stay those that were there before."""
+        known: ColumnStats | None = self.__dict__.get("column_stats")
+        scaled = stats if self.scaling is None else stats.scaled(*self.scaling)
+        self.table_stats, self.column_stats = stats, scaled if known is None else replace(scaled, errors=known.errors)
+
+    def standardized(self, centre: Any, scale: Any) -> LocalData:
+        data = self.alike()
+        data.scaling = checked_scaling(self, centre, scale)
+        data._set_stats(self.table_stats)
+        return data
+
+    def fingerprint(self) -> str:
+        own = self.table_stats
+        sums = own.mean, own.squares, own.largest, own.checksum, own.stored
+        return short_hash(f"{self.n} {self.shape(())} {self.y.shape}", self.y, self.weight, *sums, *self.scaling or ())
 
     def subset(self, rows: Array | Fold) -> LocalData:
         if isinstance(rows, Fold):
@@ -84,30 +221,6 @@ class LocalData(Data):
         """The given rows, with weights ``n s_i / m`` that keep sums over m of them unbiased for those of all rows."""
         return self.take(rows, None if self.weight is None else self.weight[rows] * (self.n / len(rows)))
 
-    def measure(self) -> None:
-        """Read all rows once: check that they are finite, and set `column_stats`."""
-        stats, d = None, self.shape(())[0]
-        # The order in which BLAS adds depends on its threads, but for products of so few numbers it uses one.
-        with single_blas(128 * self.n * d > TILE_BYTES):
-            for rows, table in self.tables(max(TILE_BYTES, 128 * d)):
-                part = ColumnStats.of(table, self.weights(rows), rows.start, self.n)
-                if not np.isfinite(part.row_norm):
-                    raise self.not_finite(rows, table) or ValueError(
-                        f"`X` has entries as large as {shown(abs(table).max())}; rescale its columns."
-                    )
-                stats = part if stats is None else stats.merge(part)
-        assert stats is not None
-        self._set_stats(stats)
-
-    def _set_stats(self, stats: ColumnStats) -> None:
-        """Set `column_stats`; the errors of the table stay those of the statistics that were there before."""
-        known: ColumnStats | None = self.__dict__.get("column_stats")
-        self.column_stats = stats if known is None else replace(stats, errors=known.errors)
-
-    def not_finite(self, rows: slice, table: Any) -> ValueError | None:
-        """The error about the first entry of some rows that is not finite, None if all are."""
-        return None
-
     def sample(self, m: int, rng: np.random.Generator) -> Array:
         r"""``m`` different rows in increasing order, each with the probability :math:`m / n`, in O(m).
 
@@ -123,13 +236,6 @@ class LocalData(Data):
         firsts = rng.choice(n // run, size=needed, replace=False) * run
         rows = (firsts[:, None] + np.arange(run)).reshape(-1)[:m]
         return np.sort((rows + rng.integers(n)) % n)
-
-    def columns(self, features: Array | slice, *, centred: bool) -> Any:
-        """A copy of some columns, CSC or in Fortran order; None where that takes more than a read.
-
-        Where ``centred``, any constant may be subtracted from a column.
-        """
-        return None
 
     def open(self) -> Workspace:
         return LocalWorkspace(self)
@@ -151,7 +257,8 @@ class LocalData(Data):
         return data
 
     def labels(self) -> list[Array]:
-        return labels_of(self.y if self.weight is None else self.y[self.weight > 0])
+        y = self.y if self.weight is None else self.y[self.weight > 0]
+        return [np.unique(column) for column in np.atleast_2d(y.T)]
 
     def quantile(self, q: float) -> Array:
         return np.asarray(self.y.max(axis=0) if q == 1.0 else np.quantile(self.y.astype(np.float64), q, axis=0))
@@ -165,84 +272,26 @@ class LocalData(Data):
         """The normalised weights of some rows, as something to multiply with."""
         return 1.0 / self.n if self.weight is None else self.weight[rows]
 
-    def apply(self, w: Array) -> Array:
-        """The image A w, in one pass."""
-        outputs = w.shape[len(self.shape(())) :]
-        out = np.empty((self.n, *outputs))
-        self.run(Pass(FormImages(), self.n, self.y, self.weight, (w,), (0,), (out,), outputs))
-        return out
 
-    def adjoint(self, r: Array) -> Array:
-        """The adjoint image, the sum over rows of ``r_i`` times row i of A, in one pass."""
-        r = np.asarray(r, dtype=np.float64)
-        total: Array = self.run(Pass(AsResidual(), self.n, self.y, self.weight, (), (r,), (None,), r.shape[1:]))[1]
-        return total
-
-    def tables(self, nbytes: int = TILE_BYTES) -> Iterator[tuple[slice, Any]]:
-        """The rows of A in order, in float64 tables of about this size, each an array or sparse, good until the next.
-
-        For work outside passes; whoever reads them counts them.
-        """
-        raise TypeError(f"{type(self).__name__} has no table of features; this needs one.")
-
-    def image_of(self, table: Any, w: Array) -> Array:
-        """The image of ``w`` on some rows, given their features as `second_moments` reads them."""
-        image: Array = table @ w if w.any() else np.zeros((table.shape[0], *w.shape[1:]))
-        return image
-
-    second_moments = second_moments
-
-    def gram(self) -> Gram:
-        columns = self.shape(())
-        if len(columns) != 1:
-            raise TypeError(f"`gram` needs a table of features; {type(self).__name__} has observed entries.")
-        return Gram(columns[0], self.y.shape[1:]).include(self)
-
-    def standardized(self, shift: Any, scale: Any) -> LocalData:
-        from projfree.data.standardized import Standardized
-
-        return Standardized(self, shift, scale)
+def column_numbers(name: str, numbers: Any, data: Data) -> Array:
+    """One finite number for each column."""
+    columns = data.shape(())
+    if len(columns) != 1:
+        raise TypeError(f"{type(data).__name__} has no features to centre or scale; leave `centre` and `scale` out.")
+    out = all_finite(name, real_array(name, numbers)).astype(np.float64)
+    if out.shape != columns:
+        raise ValueError(f"`{name}` must have one entry for each of the {columns[0]} columns, got shape {out.shape}.")
+    return out
 
 
-class TransformedData(LocalData):
-    """The rows of another table with other features or another form of the parameter; nothing is copied.
-
-    Targets and weights are those of the table, which is asked for other ones and for fewer rows.
-
-    Attributes
-    ----------
-    data : LocalData
-        The table.
-    """
-
-    data: LocalData
-
-    @abstractmethod
-    def _stats(self) -> ColumnStats:
-        """`column_stats`, from those of the table."""
-
-    def _hold(self, data: LocalData, *, measured: bool = True) -> Self:
-        """Take over a table, and its statistics where they are those of its own rows."""
-        self.data, self.n, self.y, self.weight, self.total_weight = data, data.n, data.y, data.weight, data.total_weight
-        self.threads, self.nbytes, self.keeps_images = data.threads, data.nbytes, data.keeps_images
-        self.rounding_units, self.sample_run = data.rounding_units, data.sample_run
-        if measured:
-            self._set_stats(self._stats())
-        return self
-
-    def with_targets(self, convert: Callable[[Array], Array], reweight: Callable[[Array], Array] | None = None) -> Self:
-        return self.alike()._hold(self.data.with_targets(convert, reweight), measured=reweight is not None)
-
-    def subset(self, rows: Array | Fold) -> Self:
-        return self.alike()._hold(self.data.subset(rows))
-
-    def take(self, rows: Array, weight: Array | None) -> Self:
-        return self.alike()._hold(self.data.take(rows, weight), measured=False)
-
-
-def labels_of(y: Array) -> list[Array]:
-    """The labels in each column of some targets, in order."""
-    return [np.unique(column) for column in np.atleast_2d(y.T)]
+def checked_scaling(data: Data, centre: Any, scale: Any) -> tuple[Array, Array]:
+    """What to subtract from the columns of the table and to divide them by, for features that may be scaled already."""
+    centre, scale = column_numbers("centre", centre, data), column_numbers("scale", scale, data)
+    if scale.min() <= 0.0:
+        j = int(np.argmin(scale))
+        raise ValueError(f"`scale` must be positive, got {shown(scale[j])} for column {j}; use 1 to leave it.")
+    first, by = data.column_stats.scaling or (0.0, 1.0)
+    return first + by * centre, by * scale
 
 
 def checked_targets(y: Array, n: int) -> Array:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from projfree.checks import Array
-from projfree.numerics.sums import tree_sum
 
 if TYPE_CHECKING:
     from projfree.data.kernels import Compiled
+    from projfree.data.local import LocalData
 
 
 class Rows(NamedTuple):
@@ -114,10 +114,8 @@ class Pass:
     ----------
     step : Step
         What is done with the images of a block.
-    n : int
-        Number of rows.
-    y, weight : ndarray, ndarray or None
-        Targets and normalised weights of all rows; without weights each row has 1 / n.
+    data : LocalData
+        The rows.
     vectors : tuple of ndarray
         The parameters whose images are formed.
     sources : tuple of (int, ndarray or None)
@@ -126,21 +124,16 @@ class Pass:
         For each point, where its image is written, None where it is not kept.
     outputs : tuple of int
         The trailing shape of images.
-    places : pair of ndarray, or None
-        Row and column of each observed entry of a matrix.
     offsets : ndarray of shape (m, ...) or None
         Numbers added to the images of the vectors: how a shift of the features enters.
     """
 
     step: Step
-    n: int
-    y: Array
-    weight: Array | None
+    data: LocalData
     vectors: tuple[Any, ...]
     sources: tuple[int | Array | None, ...]
     keep: tuple[Array | None, ...]
     outputs: tuple[int, ...] = ()
-    places: tuple[Array, Array] | None = None
     offsets: Array | None = None
 
     def __call__(self, rows: slice, *formed: Array) -> tuple[Array | None, Array]:
@@ -151,9 +144,7 @@ class Pass:
         for store, image in zip(self.keep, images, strict=True):
             if store is not None:
                 store[rows] = image
-        s = 1.0 / self.n if self.weight is None else self.weight[rows]
-        places = None if self.places is None else (self.places[0][rows], self.places[1][rows])
-        return self.step.block(Rows(self.y[rows], s, places), *images)
+        return self.step.block(self.data.rows(rows), *images)
 
     def _image(self, source: int | Array | None, rows: slice, formed: tuple[Array, ...]) -> Array:
         if isinstance(source, int):
@@ -207,48 +198,34 @@ class Blocks:
             rows *= 2
         return cls(n, rows)
 
+    def block(self, k: int) -> slice:
+        """The rows of block ``k``."""
+        return slice(k * self.rows, min((k + 1) * self.rows, self.n))
+
     @property
     def count(self) -> int:
         """Number of blocks."""
         return -(-self.n // self.rows)
 
     def units(self) -> float:
-        """How many units of rounding a sum over all rows may err by: any order in a block, then a tree."""
-        return float(min(self.n, self.rows) + math.ceil(math.log2(self.count + 1)) + 8)
+        """How many units of rounding a sum over all rows may err by: any order in a block, then a tree.
+
+        Twelve more are for its terms, and for features that are shifted and scaled.
+        """
+        return float(min(self.n, self.rows) + math.ceil(math.log2(self.count + 1)) + 12)
 
 
 def compiled(work: Pass, features: int, cut: Blocks, nbytes: int) -> Compiled | None:
     """The pass in compiled code; None for small data, and where the step or its loss has no compiled form."""
     kernel = getattr(getattr(work.step, "loss", None), "kernel", None)
-    if nbytes < NATIVE_BYTES or type(work.step) not in TANGENTS or kernel is None or work.places is not None:
+    if nbytes < NATIVE_BYTES or type(work.step) not in TANGENTS or kernel is None or work.data.places is not None:
         return None
     if not all(own.flags.c_contiguous for own in (*work.keep, *work.sources) if isinstance(own, np.ndarray)):
         return None
-    from projfree.data.kernels import MOST_POINTS, Compiled
+    from projfree.data.kernels import MOST_OUTPUTS, MOST_POINTS, Compiled
 
-    return Compiled(work, features, cut) if len(work.sources) <= MOST_POINTS else None
-
-
-class Partials:
-    """The sums and adjoints of the blocks of one pass."""
-
-    def __init__(self, count: int, features: int, outputs: tuple[int, ...]) -> None:
-        self.sums: list[Array | None] = [None] * count
-        self.adjoints, self.adjoint = np.zeros((count, features, *outputs)), False
-
-    def add(self, k: int, sums: Array, adjoint: Array | None) -> None:
-        """Add what some rows contribute to block k."""
-        own = self.sums[k]
-        self.sums[k] = sums if own is None else own + sums
-        if adjoint is not None:
-            self.adjoints[k] += adjoint
-            self.adjoint = True
-
-    def total(self) -> tuple[Array, Array | None]:
-        """The added sums and adjoint."""
-        assert all(part is not None for part in self.sums), "a block of rows was left out"
-        sums = tree_sum(np.stack(self.sums))  # type: ignore[arg-type]  # none is None, as was just seen
-        return sums, tree_sum(self.adjoints) if self.adjoint else None
+    many = len(work.sources) > MOST_POINTS or math.prod(work.outputs) > MOST_OUTPUTS
+    return None if many else Compiled(work, features, cut)
 
 
 def tile_rows(d: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,7 @@ import scipy.sparse as sp
 
 from projfree.checks import Array, count, is_sparse, plain_array, real_array
 from projfree.data.column_stats import ColumnStats
-from projfree.data.gram import Gram
-from projfree.data.local import TransformedData
-from projfree.data.rows import MOST_BLOCKS, Blocks, Pass
+from projfree.data.rows import MOST_BLOCKS, Blocks
 from projfree.data.tables import MemoryTable, assemble
 
 #: Entries of a block at least, so that they pay for its calls, and for each number of its adjoint, which is added up.
@@ -57,7 +54,7 @@ class SparseData(MemoryTable):
         self.cut = Blocks.of(n, min(MOST_BLOCKS, entries // BLOCK_ENTRIES, entries // (ADJOINT_ENTRIES * self.d)))
         self.tile, self.row_bytes = self.cut.rows, self.nbytes / n
 
-    def columns(self, features: Array | slice, *, centred: bool) -> sp.csc_array:
+    def columns(self, features: Array | slice) -> sp.csc_array:
         if not self._by_column:  # shared by copies with other targets
             self._by_column.append(self.X.tocsc())
         return self._by_column[0][:, features].astype(np.float64, copy=False)
@@ -94,11 +91,11 @@ def canonical_rows(X: Any) -> sp.csr_array:
     return assemble(sp.csr_array, np.ascontiguousarray(rows.data, dtype=dtype), rows.indices, rows.indptr, rows.shape)
 
 
-class TaskData(TransformedData):
+class TaskData(SparseData):
     """A table whose row i belongs to one of several tasks, each with a column of coefficients of its own.
 
     It is a sparse table with one column for each pair of a feature and a task: row i has its entries in the columns of
-    its task. Passes, weights, bounds and roundings are those of `SparseData`; here a matrix becomes a vector and back.
+    its task. The parameter is a matrix, of which passes see the entries as a vector.
 
     Parameters
     ----------
@@ -128,27 +125,17 @@ class TaskData(TransformedData):
             )
         most = int(task.max(initial=0))
         self.features, self.tasks = int(X.shape[1]), most + 1 if tasks is None else count("tasks", tasks, most + 1)
-        table = SparseData(spread_out(X, task, self.tasks), y, sample_weight)
-        table.total_weight = None if sample_weight is None else float(np.sum(sample_weight))
-        self._hold(table)
+        super().__init__(spread_out(X, task, self.tasks), y, sample_weight)
+        self.total_weight = None if sample_weight is None else float(np.sum(sample_weight))
 
-    def _stats(self) -> ColumnStats:
-        return self.data.column_stats.reshaped(self.shape(()), self.features)
+    def _set_stats(self, stats: ColumnStats) -> None:
+        super()._set_stats(stats)
+        self.column_stats = self.column_stats.reshaped(self.shape(()), self.features)
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         if outputs:
             raise ValueError(f"Rows with a task have one target each; the loss asks for {outputs[0]}.")
         return self.features, self.tasks
-
-    def run(self, work: Pass) -> tuple[Array, Any]:
-        sums, g = self.data.run(replace(work, vectors=tuple(np.ravel(w) for w in work.vectors)))
-        return sums, None if g is None else g.reshape(self.shape(()))
-
-    def gram(self) -> Gram:
-        return self.data.gram()
-
-    def fingerprint(self) -> str:
-        return f"tasks {self.shape(())} {self.data.fingerprint()}"
 
 
 def spread_out(X: Any, task: Array, tasks: int) -> sp.csr_array:

@@ -7,11 +7,11 @@ from abc import abstractmethod
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, count, is_sparse, plain_array, real_array, shown
 from projfree.data.local import LocalData, checked_targets, checked_weights
 from projfree.data.rows import (
@@ -20,11 +20,11 @@ from projfree.data.rows import (
     THREADED_BYTES,
     TILE_BYTES,
     Blocks,
-    Partials,
     Pass,
     compiled,
     tile_rows,
 )
+from projfree.numerics.sums import tree_sum
 from projfree.runtime import default_threads, over_blocks, single_blas
 
 if TYPE_CHECKING:
@@ -75,30 +75,38 @@ class Table(LocalData):
 
     def run(self, work: Pass) -> tuple[Array, Any]:
         # Whether threads are used depends on the size of the table, and not on how it is read: else results would.
-        size, threads = self.cut.rows, self.threads if self.nbytes >= THREADED_BYTES else 1
-        found, partials = compiled(work, self.d, self.cut, self.nbytes), Partials(self.cut.count, self.d, work.outputs)
-        with closing(self._chunks(min(max(self.tile, GRAIN_ROWS), size))) as chunks:
+        cut, threads = self.cut, self.threads if self.nbytes >= THREADED_BYTES else 1
+        vectors = [np.reshape(w, (self.d, *work.outputs)) for w in work.vectors]
+        sums: list[Any] = [None] * cut.count  # of each block
+        adjoints = sums.copy()
+
+        def block(start: int, X: Any, k: int) -> None:
+            """Do the work on the rows of a block that are in a chunk, tile by tile."""
+            k += start // cut.rows
+            rows = cut.block(k)
+            stop = min(rows.stop, start + X.shape[0])
+            for first in range(max(rows.start, start), stop, self.tile):
+                last = min(first + self.tile, stop)
+                part = float_rows(X, first - start, last - start)
+                residual, own = work(slice(first, last), *[part @ w for w in vectors])
+                sums[k] = own if sums[k] is None else sums[k] + own
+                if residual is not None:
+                    adjoint = transposed(part) @ residual
+                    adjoints[k] = adjoint if adjoints[k] is None else np.add(adjoints[k], adjoint, out=adjoint)
+
+        kernel = compiled(work, self.d, cut, self.nbytes)
+        with closing(self._chunks(min(max(self.tile, GRAIN_ROWS), cut.rows))) as chunks:
             for start, X in chunks:
-                kernel = None if found is None else found.over(X, start)
-                found = None if kernel is None else found
-
-                def blocks(first: int, last: int, start: int = start, X: Any = X) -> None:
-                    for k in range(first, last):
-                        self._block(work, partials, k, start, X)
-
-                # The order in which BLAS adds depends on its threads, also for small tables.
-                with single_blas(kernel is None):
-                    over_ranges(kernel or blocks, start // size, -(-(start + X.shape[0]) // size), threads)
-        return partials.total() if found is None else found.total()
-
-    def _block(self, work: Pass, partials: Partials, k: int, start: int, X: Any) -> None:
-        """Do the work of a pass on the rows of block ``k`` that are in a chunk."""
-        stop = min((k + 1) * self.cut.rows, start + X.shape[0])
-        for first in range(max(k * self.cut.rows, start), stop, self.tile):
-            rows = slice(first, min(first + self.tile, stop))
-            part = float_rows(X, rows.start - start, rows.stop - start)
-            residual, sums = work(rows, *[part @ w for w in work.vectors])
-            partials.add(k, sums, None if residual is None else transposed(part) @ residual)
+                first, last = start // cut.rows, -(-(start + X.shape[0]) // cut.rows)
+                native = None if kernel is None else kernel.over(X, start)
+                if native is None:
+                    kernel = None
+                    with single_blas():  # the order in which BLAS adds depends on its threads, also for small tables
+                        over_blocks(partial(block, start, X), last - first, threads)
+                else:
+                    over_ranges(native, first, last, threads)
+        total, g = (_added(sums), _added(adjoints)) if kernel is None else kernel.total()
+        return total, None if g is None else g.reshape(self.shape(work.outputs))
 
     def tables(self, nbytes: int = TILE_BYTES) -> Iterator[tuple[slice, Any]]:
         step = max(64, int(min(nbytes, self.memory // 4) / max(self.row_bytes, 1.0)))
@@ -128,11 +136,6 @@ class Table(LocalData):
         # has at most one entry in a row, also of a sparse table, which is canonical.
         return self.cut.units()
 
-    def fingerprint(self) -> str:
-        own = self.column_stats
-        sums = own.mean, own.squares, own.largest, own.checksum, own.stored
-        return short_hash(f"{(self.n, self.d)} {self.dtype} {self.nbytes} {self.y.shape}", self.y, self.weight, *sums)
-
 
 class MemoryTable(Table):
     """A table in memory, which is never copied.
@@ -158,14 +161,6 @@ class MemoryTable(Table):
     def _name_entry(self, row: int, column: int, value: float) -> str:
         return f"`X` must be finite, got {shown(value)} at index {(row, column)}"
 
-    def run(self, work: Pass) -> tuple[Array, Any]:
-        if self.n > min(self.tile, self.cut.rows) or self.nbytes >= THREADED_BYTES:
-            return super().run(work)
-        with single_blas():  # a single tile: there are no sums to add
-            X = float_rows(self.X, 0, self.n)
-            residual, sums = work(slice(0, self.n), *[X @ w for w in work.vectors])
-            return np.asarray(sums), None if residual is None else transposed(X) @ residual
-
     def take(self, rows: Array, weight: Array | None) -> Self:
         part = self.alike()
         part.X = self.X[rows]
@@ -182,11 +177,8 @@ class DenseData(MemoryTable):
             raise ValueError(f"`X` must be a table with at least one row and one column, got shape {table.shape}.")
         return table
 
-    def columns(self, features: Array | slice, *, centred: bool) -> Array:
-        columns = np.array(self.X[:, features].T, dtype=np.float64, order="C")
-        if centred:
-            columns -= columns.mean(axis=1, keepdims=True)
-        return np.asarray(columns.T)
+    def columns(self, features: Array | slice) -> Array:
+        return np.array(self.X[:, features].T, dtype=np.float64, order="C").T
 
 
 class ChunkedData(Table):
@@ -255,6 +247,11 @@ class ChunkedData(Table):
         part.source = SourceSubset(self.source, rows)
         part._set_rows(len(rows), self.y[rows], weight)
         return part
+
+
+def _added(parts: list[Any]) -> Any:
+    """The sum of the parts of all blocks, None where there are none."""
+    return parts[0] if len(parts) == 1 or parts[0] is None else tree_sum(np.stack(parts))
 
 
 def over_ranges(work: Any, first: int, last: int, threads: int) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 
 from projfree.algebra import Handle, Point
 from projfree.checks import Array
-from projfree.data.rows import LANES, Blocks, FormImages, Pass, Step
+from projfree.data.rows import MOST_BLOCKS, Blocks, FormImages, Pass, Step
+from projfree.numerics.sums import tree_sum
 from projfree.runtime import lock_of, over_blocks
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class LocalWorkspace(Workspace):
             if not wanted.factors:
                 return self.data.second_moments(self._weights(step, x, wanted), wanted)
             features = slice(None) if wanted.features is None else wanted.features
-            columns = self.data.columns(features, centred=wanted.centred)
+            columns = self.data.scaled_columns(features, centred=wanted.centred)
             if columns is None:
                 return None
             if not self.holds(x):
@@ -120,9 +121,9 @@ class LocalWorkspace(Workspace):
     def _weights(self, step: Step, x: Point, wanted: Moments) -> RowWeights:
         """The residuals of ``step`` at ``x``, whose predictions are formed in the same read where they are not kept."""
         held = self._image(x) if self.holds(x) else None
+        self.rows_read += self.data.n
 
         def weights(rows: slice, table: Any) -> Array:
-            self.rows_read += rows.stop - rows.start  # now, for a deadline may end the read before the last rows
             image = self.data.image_of(table, x.w) if held is None else held[rows]
             return wanted.weights_of(step.block(self.data.rows(rows), image)[0])
 
@@ -134,8 +135,7 @@ class LocalWorkspace(Workspace):
         order, data, outputs = list(read), self.data, points[0].w.shape[self._depth :]
         sources = [order.index(x.handle) if x.handle in read else self._image(x) if x.w.any() else None for x in points]
         stores = tuple(np.empty((data.n, *outputs)) if keep and x.handle not in self._images else None for x in points)
-        rows = step, data.n, data.y, data.weight
-        found = data.run(Pass(*rows, tuple(read.values()), tuple(sources), stores, outputs, data.places))
+        found = data.read(Pass(step, data, tuple(read.values()), tuple(sources), stores, outputs))
         if read or data.adjoint_reads:
             self.rows_read += data.n
         # Only now, so that an interrupted pass leaves the workspace as it was.
@@ -143,19 +143,15 @@ class LocalWorkspace(Workspace):
         return found
 
     def _fold(self, step: Step, images: list[Array]) -> Array:
-        n = self.data.n
-        size = 4 * Blocks.of(n).rows  # predictions alone are worked on faster than rows are read
-        lanes: list[Any] = [None] * min(LANES, -(-n // size))
+        cut = Blocks.of(self.data.n, MOST_BLOCKS // 4)  # predictions alone are worked on faster than rows are read
+        parts: list[Any] = [None] * cut.count
 
-        def lane(k: int) -> None:
-            for first in range(k * size, n, LANES * size):
-                rows = slice(first, min(first + size, n))
-                sums = step.block(self.data.rows(rows), *(image[rows] for image in images))[1]
-                lanes[k] = sums if lanes[k] is None else lanes[k] + sums
+        def block(k: int) -> None:
+            rows = cut.block(k)
+            parts[k] = step.block(self.data.rows(rows), *(image[rows] for image in images))[1]
 
-        over_blocks(lane, len(lanes), self.data.threads)
-        total: Array = lanes[0] if len(lanes) == 1 else np.sum(lanes, axis=0)
-        return total
+        over_blocks(block, cut.count, self.data.threads)
+        return np.asarray(parts[0] if cut.count == 1 else tree_sum(np.stack(parts)))
 
     def _parts(self, x: Point) -> list[tuple[float, Point]]:
         """Coefficients and points whose predictions add up to those of ``x``, without those that are zero."""

@@ -7,8 +7,6 @@ interpreter's lock, so that threads can share the rows. Sums may be reassociated
 
 from __future__ import annotations
 
-import numpy as np
-
 from projfree.numerics.compilation import FAST, compiled
 
 
@@ -47,22 +45,6 @@ def times_block(indptr, indices, values, block, out, start, stop):
             x, source = values[t], block[indices[t]]
             for c in range(k):
                 row[c] += x * source[c]
-
-
-@compiled(fastmath=FAST)
-def gram_rows_square(indptr, indices, values, indptr_t, indices_t, values_t, width, out, start, stop):
-    """``out[i]``: the sum of squares of row i of G G^T, for rows of G; the Gram matrix is never stored."""
-    row = np.zeros(width)
-    for i in range(start, stop):
-        for t in range(indptr[i], indptr[i + 1]):
-            x, j = values[t], indices[t]
-            for s in range(indptr_t[j], indptr_t[j + 1]):
-                row[indices_t[s]] += x * values_t[s]
-        total = 0.0
-        for c in range(width):
-            total += row[c] * row[c]
-            row[c] = 0.0
-        out[i] = total
 
 
 @compiled(fastmath=FAST)

@@ -1,14 +1,7 @@
-r"""Singular values of matrices: dense ones, and ones that are only known by their products.
+"""Singular values of matrices: dense ones, and ones that are only known by their products.
 
-Of the latter the whole spectrum is found where one side is small, else leading singular triples by block subspace
-iteration, from a subspace that the caller may give. What these leave out has a proven bound. For orthonormal P and
-:math:`P P^T G = P\,\mathrm{diag}(\theta)\,Q^T`, in an orthonormal basis that begins with P,
-
-.. math:: G G^T = \begin{pmatrix} \mathrm{diag}(\theta^2) & F^T \\ F & C \end{pmatrix}, \qquad
-   \|G\|_{S_q}^2 \le \Bigl(\sum_i \theta_i^q + \operatorname{tr} C^{q/2}\Bigr)^{2/q} + 2^{2/q} \|F\|_{S_{q/2}}
-
-for :math:`q \ge 2` by the triangle inequality; :math:`\operatorname{tr} C = \|G\|_F^2 - \sum_i\theta_i^2` and
-:math:`\|C\|_F^2 = \|G G^T\|_F^2 - \sum_i \theta_i^4 - 2 \|F\|_F^2` are known, and bound the rest of its powers.
+Of the latter the whole spectrum is computed where one side is small, else leading singular triples by block subspace
+iteration. Upper bounds on norms come from the Frobenius norm, or from the Gram matrix of the smaller side.
 """
 
 from __future__ import annotations
@@ -85,10 +78,6 @@ class Spectrum:
     right: Array
     whole: bool
     error: float = 0.0
-
-    def norm(self, q: float) -> float:
-        """The l_q norm of the values: a lower bound on the Schatten norm, exact to rounding where all are there."""
-        return lp_norm(self.values, q)
 
     def upper(self, q: float) -> float:
         """An upper bound on the Schatten norm, where all values are there."""
@@ -177,7 +166,7 @@ def _from_frobenius(g: Operator, q: float) -> float:
 
 
 def is_sharp(shape: tuple[int, ...], sharp: bool) -> bool:
-    """Whether a bound on the dual norm comes from all singular values, or for p = 1 from the largest one."""
+    """Whether `norm_bound` comes from singular values."""
     m, n = shape
     return m * n <= DENSE_ENTRIES or min(m, n) <= (BOUND_SIDE if sharp else EVERY_SIDE)
 
@@ -187,48 +176,21 @@ def frobenius_bound(g: Operator, q: float) -> float:
     return float(g.size()) * _from_frobenius(g, q)
 
 
-def norm_bound(g: Operator, q: float, found: Spectrum) -> float:
-    r"""A proven upper bound on :math:`\|G\|_{S_q}`, from leading triples where they are sharp, or the Gram matrix.
+def norm_bound(g: Operator, q: float, sharp: bool = True) -> float:
+    r"""A proven upper bound on :math:`\|G\|_{S_q}`, for the matrix that the stored numbers give without rounding.
 
-    Where the Gram matrix is too large it is the tail bound of this module's head.
+    From the singular values where the matrix is small, from the eigenvalues of its Gram matrix up to `BOUND_SIDE` rows
+    on the smaller side (without ``sharp`` up to `EVERY_SIDE`), else from the Euclidean norm.
     """
-    side, bound = min(g.shape), frobenius_bound(g, q)
-    if q == 2.0 or side == 1:
+    (m, n), bound = g.shape, frobenius_bound(g, q)
+    if m * n <= DENSE_ENTRIES:
+        return lp_norm(singular_values(g.slab(0, m)), q)
+    if q == 2.0 or min(m, n) == 1 or not is_sharp(g.shape, sharp):
         return bound
-    if q > 2.0:
-        bound = min(bound, tail_bound(g, q, found, bound))
-    if bound <= (1.0 + TOLERANCE) * found.norm(q) or side > BOUND_SIDE:
-        return bound
-    if math.isinf(q) and side > EVERY_SIDE:  # the largest one alone takes a tenth of the time
-        more = leading(g, lambda s: np.eye(1, len(s))[0], found.right)
-        return min(bound, math.sqrt(eigenvalue_bound(g.gram, float(more.values[0]) ** 2) + gram_error(g)))
+    if math.isinf(q) and min(m, n) > EVERY_SIDE:  # the largest one alone takes a tenth of the time
+        first = leading(g, lambda s: np.eye(1, len(s))[0], None)
+        return min(bound, math.sqrt(eigenvalue_bound(g.gram, float(first.values[0]) ** 2) + gram_error(g)))
     return min(bound, lp_norm(np.sqrt(np.maximum(np.linalg.eigvalsh(g.gram()), 0.0) + gram_error(g)), q))
-
-
-def tail_bound(g: Operator, q: float, found: Spectrum, frobenius: float) -> float:
-    """The bound of this module's head, for triples whose ``left`` is orthonormal."""
-    theta, noise = found.values, 64 * EPS * (sum(g.shape) + _components(g))
-    rounding = noise * max(frobenius, g.scale) ** 2
-    applied = g.times(found.right * theta)  # G G^T P, then what of it is not in P
-    applied -= found.left @ (found.left.T @ applied)
-    squares = np.maximum(np.linalg.eigvalsh(applied.T @ applied)[::-1], 0.0)
-    off = np.sqrt(squares + noise * float(squares.sum()))
-    trace = max(frobenius**2 - float(theta @ theta), 0.0) + rounding
-    top = trace  # a bound on the largest eigenvalue of C
-    if q >= 4 and hasattr(g, "gram_square"):
-        # From the Schatten-4 norm, which sees the tail much better than the trace does.
-        power = float(g.gram_square)
-        rest = max(power - float(np.sum(theta**4)) - 2.0 * float(squares.sum()), 0.0)
-        top = min(top, math.sqrt(rest + noise * power))
-    largest = max(float(theta[0]) ** 2, top)
-    if math.isinf(q):
-        return math.sqrt((largest + float(off[0])) * (1.0 + noise) + rounding)
-    if largest == 0.0:
-        return math.sqrt(rounding)
-    # Scaled, so that powers stay in range.
-    tail = (top / largest) ** (q / 2.0 - 1.0) * (top if q >= 4 else trace) / largest
-    joined = largest * float((np.sum((theta**2 / largest) ** (q / 2.0)) + tail) ** (2.0 / q))
-    return math.sqrt((joined + 2.0 ** (2.0 / q) * lp_norm(off, q / 2.0)) * (1.0 + noise) + rounding)
 
 
 def eigenvalue_bound(gram: Callable[[], Array], estimate: float) -> float:

@@ -114,12 +114,12 @@ class RowHessian(Hessian):
         """The matrix, and the response of the intercept."""
         k, step, pairs = self._k, Curvatures(self._loss, self._b), self._k * (self._k - 1) // 2
         if self._loss.coupled:
-            wanted = Moments(pairs, k * k + 2 * pairs, self._free, self._features)
+            wanted = Moments(pairs, self._free, self._features)
             M = self._workspace.moments(PairWeights(self._loss, self._b), self._x, wanted)
             H, response = self._eliminated(_interleaved(M, k))
         else:
             m = 1 if self._constant else k  # all outputs of squares have the same matrix
-            M = self._workspace.moments(step, self._x, Moments(m, 2 * m, self._free, self._features))
+            M = self._workspace.moments(step, self._x, Moments(m, self._free, self._features))
             joint = M.reshape(len(M[0]), 1, len(M[0]), 1) if m == 1 else np.zeros((len(M[0]), m, len(M[0]), m))
             for j in range(m if m > 1 else 0):
                 joint[:, j, :, j] = M[j]
@@ -202,7 +202,7 @@ class RowHessian(Hessian):
             return None
         b = f.located_intercept(self._x)
         step = Curvatures(self._loss, 0.0 if b is None else b, 0.0 if self._constant else damping)
-        found = self._workspace.moments(step, self._x, Moments(k, k, self._free, features, factors=True))
+        found = self._workspace.moments(step, self._x, Moments(k, self._free, features, factors=True))
         if found is None:
             return None
         table, h = found[0], found[1].reshape(len(found[1]), -1)

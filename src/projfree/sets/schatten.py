@@ -21,7 +21,6 @@ from projfree.numerics.spectra import (
     Spectrum,
     entry_error,
     frobenius_bound,
-    is_sharp,
     norm_bound,
     singular_values,
     spectrum,
@@ -205,18 +204,8 @@ def structured_support(g: Structured, p: float, radius: float, sharp: bool = Tru
     if p == 2.0:
         return radius * _size_above(g)
     unit = g / scale
-    return radius * (scale * (_norm_above(unit, p, q, sharp) + entry_error(unit, q)))
-
-
-def _norm_above(unit: Structured, p: float, q: float, sharp: bool) -> float:
-    """An upper bound on the Schatten norm of the matrix that the numbers stored would give without rounding."""
-    if isinstance(unit, LowRank):
-        return lp_norm(unit.singular_values(), q)
-    if not is_sharp(unit.shape, sharp):
-        return frobenius_bound(unit, q)
-    # From a start of its own: whoever checks a bound must find the same one, whatever was computed before.
-    found = spectrum(unit, lambda s: norming(s[None, :], p)[0])
-    return found.upper(q) if found.whole else norm_bound(unit, q, found)
+    upper = lp_norm(unit.singular_values(), q) if isinstance(unit, LowRank) else norm_bound(unit, q, sharp)
+    return radius * (scale * (upper + entry_error(unit, q)))
 
 
 def structured_projection(w: Structured, p: float, radius: float) -> Any:

@@ -108,8 +108,8 @@ class SealedData(Data):
     def gram(self) -> Gram:
         return self._inner.gram()
 
-    def standardized(self, shift: Any, scale: Any) -> SealedData:
-        return self._over(self._inner.standardized(shift, scale))
+    def standardized(self, centre: Any, scale: Any) -> SealedData:
+        return self._over(self._inner.standardized(centre, scale))
 
     def fingerprint(self) -> str:
         return f"sealed {self._inner.fingerprint()}"
@@ -170,7 +170,7 @@ class SealedWorkspace(Workspace):
         for k in self._order():
             X, rows = self._data._partition(k)
             h = wanted.weights_of(step.block(rows, self._images[x.handle][k])[0])
-            z = np.column_stack([wanted.among(X - shift), np.ones(len(X))])
+            z = np.column_stack([wanted.select(X - shift), np.ones(len(X))])
             parts[k] = np.einsum("ij,ia,ib->jab", h, z, z)
         self.rows_read += self._data.n
         self._forget()

@@ -30,9 +30,8 @@ from projfree.data.dask.partition import (
 )
 from projfree.data.dask.rounds import ClusterRounds, Combine, LocalRounds
 from projfree.data.gram import LEAST_WEIGHT, Gram, Moments
-from projfree.data.local import WEIGHT_SHARE, LocalData
+from projfree.data.local import WEIGHT_SHARE, LocalData, checked_scaling
 from projfree.data.rows import FormImages, Step
-from projfree.data.standardized import SCALING_UNITS, checked_scaling
 from projfree.data.workspace import LocalWorkspace, Workspace
 
 #: Labels that a round may bring back: more are numbers, and would take as much memory as rows.
@@ -151,22 +150,16 @@ class DaskData(Data):
 
     @cached_property
     def rounding_units(self) -> float:  # type: ignore[override]  # found when it is first asked for
-        # A partition as it is summed by itself, then the tree over partitions; weights are divided by their sum, and
-        # scaled features take the product with the shift, the difference and the quotient.
+        # A partition as it is summed by itself, then the tree over partitions; weights are divided by their sum.
         tree = math.ceil(math.log2(self.facts[-1].number + 2))
-        return (
-            max(one.rounding_units for one in self.facts)
-            + tree
-            + 2.0
-            + (0.0 if self.view.scaling is None else SCALING_UNITS)
-        )
+        return max(one.rounding_units for one in self.facts) + tree + 2.0
 
     def gram(self) -> Gram:
         if self.view.scaling is not None:
             return self._viewed(scaling=None).gram().standardized(*self.view.scaling)
         total = min(max(float(self.total_weight or self.n), LEAST_WEIGHT), 1.0 / LEAST_WEIGHT)
         mean = self.mean_target()
-        centre, outputs = np.concatenate([self.column_stats.centre, mean.ravel()]), mean.shape
+        centre, outputs = np.concatenate([self._stats.centre, mean.ravel()]), mean.shape
 
         def moments(data: LocalData) -> Gram:
             data.total_weight = total
@@ -176,12 +169,8 @@ class DaskData(Data):
         gram.n = self.n
         return gram
 
-    def standardized(self, shift: Any, scale: Any) -> DaskData:
-        shift, scale = checked_scaling(self, shift, scale)
-        if self.view.scaling is not None:
-            first, by = self.view.scaling
-            shift, scale = first + by * shift, by * scale
-        return self._viewed(scaling=(shift, scale))
+    def standardized(self, centre: Any, scale: Any) -> DaskData:
+        return self._viewed(scaling=checked_scaling(self, centre, scale))
 
     def fingerprint(self) -> str:
         from dask.base import tokenize
@@ -193,7 +182,7 @@ class DaskData(Data):
 def measured(data: LocalData) -> ColumnStats:
     """The statistics of the rows with the weights that they have now."""
     data.measure()
-    return data.column_stats
+    return data.table_stats
 
 
 class DaskWorkspace(Workspace):

@@ -14,7 +14,6 @@ from projfree.checks import Array, is_sparse, plain_array, real_array
 from projfree.data.base import Fold
 from projfree.data.convert import NUMERIC, as_data, from_frame, from_series, is_frame
 from projfree.data.local import LocalData, checked_weights
-from projfree.data.standardized import Standardized
 
 
 @dataclass(frozen=True)
@@ -206,9 +205,8 @@ class View:
         data: LocalData = rows.data.alike()
         weight = self.weights(rows) / self.total
         data.y, data.weight = rows.converted(*self.targets), weight
-        data.threads, data.nbytes, data.keeps_images = threads, max(self.nbytes, data.nbytes), False
-        if self.scaling is not None:
-            data = Standardized(data, *self.scaling)
+        data.scaling, data.threads = self.scaling, threads
+        data.nbytes, data.keeps_images = max(self.nbytes, data.nbytes), False
         if self.sample is None:
             return data
         (seed, counts, factor), number = self.sample, rows.facts.number
