@@ -193,7 +193,7 @@ def sparse(n, d, each, repeat):
 
 
 def parquet_of(path, X, rows):
-    """Write a table in row groups, piece by piece, as `csv_to_parquet` does."""
+    """Write a table in row groups, piece by piece."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

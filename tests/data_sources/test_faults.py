@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from projfree import Objective, Squared, as_data
 from projfree.algebra import Point
-from projfree.data import ChangedError, ChunkedData, NpySource, csv_to_parquet
+from projfree.data import ChangedError, ChunkedData, NpySource
 from projfree.data.rows import FormImages
 
 pa = pytest.importorskip("pyarrow")
@@ -185,14 +183,14 @@ class TestChanges:
 
     def test_a_file_cut_off_while_it_is_read(self, npy):
         """It is seen to end too early before anybody looks at its stamp again."""
-        source, fill = NpySource(npy), NpySource._fill
+        source, numbers = NpySource(npy), NpySource._numbers
 
         def cut(self, *parts):
             truncate(npy, 0.4)
-            fill(self, *parts)
+            return numbers(self, *parts)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(NpySource, "_fill", cut)
+            patch.setattr(NpySource, "_numbers", cut)
             with pytest.raises(ChangedError, match="has changed"):
                 next(source.tables([(0, source.n)]))
 
@@ -218,42 +216,3 @@ class TestChanges:
         assert workspace.holds(x)
         assert workspace.rows_read == N
         np.testing.assert_allclose(data.apply(np.ones(D)), held[0].sum(axis=1), rtol=1e-12, atol=1e-12)
-
-
-FULL = """
-import resource, sys
-from projfree.data import csv_to_parquet
-resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-try:
-    csv_to_parquet(sys.argv[1], sys.argv[2])
-except OSError as error:
-    sys.stdout.write(str(error))
-"""
-
-
-class TestWriting:
-    @pytest.fixture
-    def csv(self, tmp_path):
-        (tmp_path / "x.csv").write_text("a,b\n" + "0.123456789,2\n" * 20_000)
-        return tmp_path / "x.csv"
-
-    @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
-    def test_no_room(self, csv, tmp_path):
-        command = [sys.executable, "-c", FULL, str(csv), str(tmp_path / "x.parquet")]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert "x.parquet could not be written" in run.stdout, run.stderr
-        assert "nothing was left behind" in run.stdout
-        assert [file.name for file in tmp_path.iterdir()] == ["x.csv"]
-
-    @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
-    def test_failure_at_the_end_keeps_the_old_file(self, monkeypatch, csv, tmp_path, error):
-        (tmp_path / "x.parquet").write_text("old")
-
-        def fails(descriptor):
-            raise error
-
-        monkeypatch.setattr(os, "fsync", fails)
-        with pytest.raises(type(error) if isinstance(error, OSError) else error):
-            csv_to_parquet(csv, tmp_path / "x.parquet")
-        assert (tmp_path / "x.parquet").read_text() == "old"
-        assert sorted(file.name for file in tmp_path.iterdir()) == ["x.csv", "x.parquet"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from projfree import Growing, Huber, LpBall, Minibatch, Objective, PrimalAveraging, ProjectedGradient, as_data, minimize
-from projfree.data import ChunkedData, csv_to_parquet, sources
+from projfree.data import ChunkedData
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -85,45 +85,3 @@ def test_samples_are_runs_of_rows(small, stored, solver):
     assert np.sum(np.diff(rows) != 1) <= 3
     result = minimize(Objective(Huber(0.7), data), LpBall(1.5, radius=1.0), solver, max_iter=20)
     assert result.bound <= result.value
-
-
-class TestCsv:
-    def text(self, folder, X, header=True, delimiter=","):
-        lines = [delimiter.join(NAMES)] if header else []
-        lines += [delimiter.join(map(repr, row)) for row in X.tolist()]
-        (folder / "x.csv").write_text("\n".join(lines) + "\n")
-        return folder / "x.csv"
-
-    @pytest.mark.parametrize("header", [True, False])
-    def test_numbers_come_back(self, tmp_path, held, header):
-        path = self.text(tmp_path, held[0], header, ";")
-        out = csv_to_parquet(path, tmp_path / "x.parquet", delimiter=";", header=header)
-        np.testing.assert_array_equal(next(as_data(out, held[1]).source.tables([(0, N)])), held[0])
-
-    def test_row_groups_are_whole(self, tmp_path, monkeypatch):
-        """Rows are collected over blocks of text."""
-        monkeypatch.setattr(sources, "BATCH_BYTES", 4_000)
-        monkeypatch.setattr(sources, "GROUP_ROWS", 3_000)
-        (tmp_path / "x.csv").write_text("a\n" + "\n".join(map(str, range(10_000))) + "\n")
-        out = csv_to_parquet(tmp_path / "x.csv", tmp_path / "x.parquet")
-        head = pq.ParquetFile(out).metadata
-        assert [head.row_group(g).num_rows for g in range(head.num_row_groups)] == [3_000, 3_000, 3_000, 1_000]
-        np.testing.assert_array_equal(pq.read_table(out)["a"].to_numpy(), np.arange(10_000))
-
-    def test_floats_after_whole_numbers(self, tmp_path):
-        rows = np.ones((900_000, 1)).astype(int).astype(str)
-        rows[-1] = "1.5"
-        (tmp_path / "x.csv").write_text("a,b\n" + "\n".join(f"{row},0" for row in rows[:, 0]) + "\n")
-        out = csv_to_parquet(tmp_path / "x.csv", tmp_path / "x.parquet", columns=["a"])
-        assert pq.read_table(out)["a"].to_numpy()[-1] == 1.5
-
-    @pytest.mark.parametrize("text", ["a,b\n1,2\n3\n", "a,b\n" + "1,2\n" * 1_500_000 + "1,x\n", ""])
-    def test_bad_text(self, tmp_path, text):
-        (tmp_path / "x.csv").write_text(text)
-        with pytest.raises(ValueError, match=r"x\.csv cannot be read"):
-            csv_to_parquet(tmp_path / "x.csv", tmp_path / "x.parquet")
-        assert [file.name for file in tmp_path.iterdir()] == ["x.csv"]
-
-    def test_missing_column(self, tmp_path, held):
-        with pytest.raises(ValueError, match="nothing"):
-            csv_to_parquet(self.text(tmp_path, held[0]), tmp_path / "x.parquet", columns=["nothing"])

@@ -9,7 +9,6 @@ from projfree.data.sources import NpySource as NpySource
 from projfree.data.sources import ParquetSource as ParquetSource
 from projfree.data.sources import SliceSource as SliceSource
 from projfree.data.sources import Source as Source
-from projfree.data.sources import csv_to_parquet as csv_to_parquet
 from projfree.data.sparse import SparseData as SparseData
 from projfree.data.tables import ChunkedData as ChunkedData
 from projfree.data.tables import DenseData as DenseData

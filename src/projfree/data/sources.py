@@ -7,9 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -21,8 +19,6 @@ from projfree.checks import Array, shown
 NEAR_ROWS = 8
 #: Bytes that are decoded at a time, and bytes of each column that pyarrow reads from a Parquet file at a time.
 BATCH_BYTES, PAGE_BYTES = 1 << 22, 1 << 16
-#: Rows of a row group of `csv_to_parquet`: a sample decodes whole groups.
-GROUP_ROWS = 1 << 16
 
 Ranges = Sequence[tuple[int, int]]
 
@@ -31,17 +27,11 @@ class ChangedError(RuntimeError):
     """A file is no longer the one that was opened."""
 
 
-@dataclass(frozen=True)
 class FileVersion:
     """Device, inode, size and time of the last change of a file: what tells it from a later version."""
 
-    path: Path
-    status: tuple[int, int, int, int]
-
-    @classmethod
-    def of(cls, path: Path) -> FileVersion:
-        """The current version of a file."""
-        return cls(path, _status(os.stat(path)))
+    def __init__(self, path: Path) -> None:
+        self.path, self.status = path, _status(os.stat(path))
 
     def check(self, descriptor: int | None = None) -> None:
         """Raise ChangedError unless the file, or its open descriptor, is still this version."""
@@ -182,7 +172,7 @@ class NpySource(Source):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         file = existing_path(path)
-        self.version, self.name = FileVersion.of(file), str(file)
+        self.version, self.name = FileVersion(file), str(file)
         shape, fortran, self.stored, self.offset = _npy_header(file)
         self._set_table(shape, self.stored)
         self.fortran = fortran and 1 not in shape  # a single column is both: C order, as for an array in memory
@@ -197,24 +187,21 @@ class NpySource(Source):
         with open(self.version.path, "rb") as file:
             self.version.check(file.fileno())  # another file may have come to this path in between
             for start, stop in ranges:
-                table = self._empty(stop - start)
                 if self.fortran:
-                    for j in range(self.d):
-                        self._fill(file, table[:, j], j * self.n + start)
+                    columns = [self._numbers(file, j * self.n + start, stop - start) for j in range(self.d)]
+                    yield np.array(columns, self.dtype).T
                 else:
-                    self._fill(file, table.reshape(-1), start * self.d)
-                yield table
+                    numbers = self._numbers(file, start * self.d, (stop - start) * self.d)
+                    yield numbers.reshape(-1, self.d).astype(self.dtype, copy=False)
 
-    def _fill(self, file: Any, out: Array, first: int) -> None:
-        """Read consecutive numbers of the file from number ``first`` on."""
-        numbers = out if self.stored == self.dtype else np.empty(len(out), self.stored)
+    def _numbers(self, file: Any, first: int, count: int) -> Array:
+        """Consecutive numbers of the file from number ``first`` on."""
         file.seek(self.offset + first * self.stored.itemsize)
-        got = file.readinto(numbers.view(np.uint8).data)
-        if got < numbers.nbytes:
+        numbers: Array = np.fromfile(file, self.stored, count)
+        if len(numbers) < count:
             self.version.check(file.fileno())  # cut off while it was read
-            raise ValueError(f"{self.name} ends {numbers.nbytes - got} bytes too early at byte {file.tell()}.")
-        if numbers is not out:
-            out[...] = numbers
+            raise ValueError(f"{self.name} ends {count - len(numbers)} numbers too early.")
+        return numbers
 
     def check(self) -> None:
         self.version.check()
@@ -226,13 +213,10 @@ def _npy_header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
         raise ValueError(f"{path} is an archive; load it, or save the table alone with `numpy.save`.")
     with open(path, "rb") as file:
         try:
-            version = npy.read_magic(file)
-            shape, fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(
-                file
-            )
+            read = npy.read_array_header_1_0 if npy.read_magic(file) == (1, 0) else npy.read_array_header_2_0
+            return *read(file), file.tell()
         except ValueError as error:
             raise ValueError(f"{path} is no .npy file, or its head is damaged: {shown(str(error))}") from None
-        return shape, fortran, dtype, file.tell()
 
 
 class ParquetSource(Source):
@@ -260,7 +244,7 @@ class ParquetSource(Source):
         self, path: str | os.PathLike[str], columns: Sequence[str] | None = None, without: Sequence[str] = ()
     ) -> None:
         self.name = str(path)
-        self.versions = [FileVersion.of(file) for file in parquet_files(existing_path(path))]
+        self.versions = [FileVersion(file) for file in parquet_files(existing_path(path))]
         heads = [open_parquet(version.path).metadata for version in self.versions]
         schema = heads[0].schema.to_arrow_schema()
         self.columns = [name for name in schema.names if name not in without] if columns is None else list(columns)
@@ -278,18 +262,19 @@ class ParquetSource(Source):
             raise ValueError(f"{self.name} must have at least one row and one column, got {self.n} and {self.d}.")
 
     def tables(self, ranges: Ranges) -> Iterator[Array]:
-        batch: Any = ()  # the last one, with the number of its first row, and those behind it
-        first, batches = 0, iter(())
+        batch: Any = None  # the rows from `first` to `last`
+        first, last, batches = 0, -1, iter(())
         for start, stop in ranges:
             group = bisect_right(self.starts, start) - 1
-            if not (first <= start and self.starts[group] <= first + len(batch)) or not first + len(batch):
-                batch, first, batches = (), self.starts[group], self._batches(group, self.columns)
+            if self.starts[group] > last:  # groups in between are left out
+                batches, last = self._batches(group, self.columns), self.starts[group]
             table, row = self._empty(stop - start), start
             while row < stop:
-                if row >= first + len(batch):
-                    batch, first = next(batches, None), first + len(batch)
+                if row >= last:
+                    batch = next(batches, None)
                     if batch is None:
-                        raise ValueError(f"{self.name} ends after row {first}, before the {self.n} that it declares.")
+                        raise ValueError(f"{self.name} ends after row {last}, before the {self.n} that it declares.")
+                    first, last = last, last + len(batch)
                     continue
                 part = batch.slice(row - first, stop - row)
                 for j, name in enumerate(self.columns):
@@ -344,10 +329,8 @@ def _check_schema(names: Sequence[str], first: Any, path: Path, schema: Any, who
     """Raise unless each column is there once, holds numbers, and has the type that it has in the first file."""
     types = import_arrow("pyarrow.types")
     for name in names:
-        if schema.names.count(name) != 1:
-            raise ValueError(
-                f"{path} must have one column {name!r}, got {schema.names.count(name)}; it has {shown(schema.names)}."
-            )
+        if (times := schema.names.count(name)) != 1:
+            raise ValueError(f"{path} must have one column {name!r}, got {times}; it has {shown(schema.names)}.")
         kind, due = schema.field(name).type, first.field(name).type
         if not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)):
             raise TypeError(f"Column {name!r} of {path} holds {kind}, not numbers; choose others with `columns=`.")
@@ -356,11 +339,11 @@ def _check_schema(names: Sequence[str], first: Any, path: Path, schema: Any, who
 
 
 def import_arrow(module: str) -> Any:
-    """Import a part of pyarrow, which only Parquet and CSV files need."""
+    """Import a part of pyarrow, which only Parquet files need."""
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise ImportError("Parquet and CSV files need pyarrow; install it with `pip install projfree[io]`.") from None
+        raise ImportError("Parquet files need pyarrow; install it with `pip install projfree[io]`.") from None
 
 
 def parquet_files(path: Path) -> list[Path]:
@@ -426,59 +409,7 @@ def _has_row_slices(X: Any) -> bool:
 def _is_parquet(path: Path) -> bool:
     if path.suffix in (".csv", ".gz", ".tsv", ".txt"):
         raise ValueError(
-            f"{path} is text, which would be parsed in every pass; turn it into Parquet once with "
-            "`projfree.data.csv_to_parquet`."
+            f"{path} is text, which would be parsed in every pass; turn it into Parquet once, e.g. with "
+            "`pyarrow.dataset.write_dataset(pyarrow.csv.open_csv(path), folder, format='parquet')`."
         )
     return path.is_dir() or path.suffix not in (".npy", ".npz")
-
-
-def csv_to_parquet(
-    path: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    *,
-    columns: Sequence[str] | None = None,
-    delimiter: str = ",",
-    header: bool = True,
-) -> Path:
-    """Write the rows of a CSV file (also .gz) to a Parquet file, block by block, and return its path.
-
-    ``out`` appears when it is complete: rows are written to a temporary folder next to it, which is gone after any
-    failure, also an interrupt or a full disk. Whole numbers become floats.
-
-    Parameters
-    ----------
-    path, out : path
-        The files to read and to write.
-    columns : sequence of str, optional
-        Which columns to keep; all by default.
-    delimiter : str
-        What separates fields.
-    header : bool
-        Whether the first row holds names; else columns are called f0, f1, ...
-    """
-    source, target = existing_path(path), Path(out)
-    arrow, csv, dataset = (import_arrow(name) for name in ("pyarrow", "pyarrow.csv", "pyarrow.dataset"))
-
-    def reader(kinds: Any = None) -> Any:
-        read = csv.ReadOptions(autogenerate_column_names=not header, block_size=BATCH_BYTES)
-        convert = csv.ConvertOptions(include_columns=list(columns or ()), column_types=kinds)
-        return csv.open_csv(source, read, csv.ParseOptions(delimiter=delimiter), convert)
-
-    form = dataset.ParquetFileFormat()
-    options = form.make_write_options(compression="none", use_dictionary=False, data_page_size=PAGE_BYTES)
-    groups = {"min_rows_per_group": GROUP_ROWS, "max_rows_per_group": GROUP_ROWS, "use_threads": False}
-    try:
-        # Types are guessed from the first block, where whole numbers may be floats that happen to be whole.
-        with reader() as guess:
-            kinds = {f.name: arrow.float64() if arrow.types.is_integer(f.type) else f.type for f in guess.schema}
-        with TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder, reader(kinds) as batches:
-            dataset.write_dataset(batches, folder, basename_template="{i}", format=form, file_options=options, **groups)
-            with open(Path(folder, "0"), "rb+") as file:
-                os.fsync(file.fileno())  # the disk may be full only now
-            os.replace(Path(folder, "0"), target)
-    except (arrow.ArrowInvalid, arrow.ArrowKeyError) as error:
-        raise ValueError(f"{source} cannot be read as numbers in columns: {shown(str(error))}") from error
-    except OSError as error:
-        reason = error.strerror or error
-        raise OSError(error.errno, f"{target} could not be written ({reason}); nothing was left behind.") from error
-    return target
