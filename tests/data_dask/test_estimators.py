@@ -157,7 +157,7 @@ def test_partitions_without_weight_do_not_count(problem):
     model = ConstrainedClassifier(radius=2.0, standardize=False).fit(*cut(X, y, weight))
     other = ConstrainedClassifier(radius=2.0, standardize=False).fit(X[CHUNK:], y[CHUNK:])
     np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-5)
-    with pytest.raises(ValueError, match=r"`sample_weight` must have a positive and finite sum, .* got the sum 0"):
+    with pytest.raises(ValueError, match=r"`sample_weight` must have a positive and finite sum, got 0"):
         ConstrainedClassifier(radius=2.0).fit(*cut(X, y, 0.0 * weight))
 
 
@@ -168,7 +168,7 @@ def test_sparse_blocks_and_arrays_of_targets(problem):
     model = ConstrainedRegressor(radius=1.0).fit(blocks, [dask.delayed(part) for part in y])
     other = ConstrainedRegressor(radius=1.0).fit(sp.csr_matrix(X), problem["target"])
     np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-5, atol=1e-7)
-    with pytest.raises(ValueError, match="`y` must be a Dask collection or a list of blocks where the sizes"):
+    with pytest.raises(TypeError, match=r"`y` must be a Dask array or data frame, .*compute_chunk_sizes"):
         ConstrainedRegressor(radius=1.0).fit(blocks, problem["target"])
 
 

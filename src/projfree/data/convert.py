@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.checks import Array, is_sparse, shown
+from projfree.checks import Array, is_sparse
 from projfree.data.base import Data
 from projfree.data.local import LocalData
 from projfree.data.rows import MEMORY
@@ -114,11 +114,8 @@ def _opened(
     if is_sparse(X):
         from projfree.data.sparse import SparseData  # brings in SciPy, which dense data do without
 
-        data: LocalData = SparseData(X, y, sample_weight, threads)
-    else:
-        data = DenseData(X, y, sample_weight, threads)
-    data.feature_names = names
-    return data, sample_weight
+        return SparseData(X, y, sample_weight, threads, names), sample_weight
+    return DenseData(X, y, sample_weight, threads, names), sample_weight
 
 
 def _standardized(data: Data, centre: Any, scale: Any) -> Data:
@@ -154,13 +151,11 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "to_numpy")
 
 
-def from_frame(name: str, frame: Any, *, missing: bool = False) -> tuple[Any, tuple[str, ...]]:
-    """The table and the names of its columns.
+def from_frame(name: str, frame: Any) -> tuple[Any, tuple[str, ...]]:
+    """The table and the names of its columns; columns that are not numbers are refused, and missing values are NaN.
 
     A frame whose columns are one block of float32 or float64 is not copied (pandas keeps it so where the frame was made
     from an array; polars where its columns lie behind each other). A pandas frame of sparse columns stays sparse.
-    Other frames become one float64 array. Columns that are not numbers are refused, and so are missing values, unless
-    ``missing`` says that NaN, and infinity, are for whoever asks.
     """
     names = tuple(str(column) for column in frame.columns)
     for column, dtype in zip(names, frame.dtypes, strict=True):
@@ -169,12 +164,9 @@ def from_frame(name: str, frame: Any, *, missing: bool = False) -> tuple[Any, tu
                 f"`{name}` must have numeric columns, got column {column!r} of type {dtype}; encode it as numbers, or "
                 "leave it out."
             )
-    if all(hasattr(dtype, "fill_value") for dtype in frame.dtypes) and len(names):
-        return _sparse(name, frame), names
-    table = _table(frame)
-    for j, column in enumerate(names if not missing else ()):
-        _refuse_missing(name, f" in column {column!r}", table[:, j])
-    return table, names
+    if names and all(hasattr(dtype, "fill_value") for dtype in frame.dtypes):
+        return frame.sparse.to_coo(), names  # which refuses other values than zero for what is not stored
+    return _numbers(frame, set(frame.dtypes)), names
 
 
 def _kind(dtype: Any) -> str:
@@ -182,55 +174,23 @@ def _kind(dtype: Any) -> str:
     kind = getattr(dtype, "kind", None)
     if isinstance(kind, str):
         return kind
-    text = str(dtype)
-    return "f" if text.startswith(("Int", "UInt", "Float", "Boolean")) else "O"
+    return "f" if str(dtype).startswith(("Int", "UInt", "Float", "Boolean")) else "O"
 
 
-def _table(frame: Any) -> Array:
-    kinds = set(frame.dtypes)
-    if not hasattr(frame, "iloc") or (len(kinds) == 1 and isinstance(next(iter(kinds)), np.dtype)):
-        return np.asarray(frame.to_numpy())  # one type: a view where the frame has it as one block
-    table = np.empty(frame.shape, order="F")
-    for j in range(frame.shape[1]):
-        table[:, j] = _numbers(frame.iloc[:, j])
-    return table
-
-
-def _numbers(series: Any) -> Array:
-    """A column as floats, with NaN where a value is missing."""
-    if isinstance(series.dtype, np.dtype) or not hasattr(series, "iloc"):
-        return np.asarray(series.to_numpy())
-    return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
-
-
-def _sparse(name: str, frame: Any) -> Any:
-    for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
-        if dtype.fill_value != 0:
-            raise ValueError(
-                f"`{name}` has the sparse column {str(column)!r} with fill value {shown(dtype.fill_value)}; only 0 "
-                "stays sparse, use `frame.sparse.to_dense()`."
-            )
-    return frame.sparse.to_coo()
-
-
-def _refuse_missing(name: str, where: str, column: Array) -> None:
-    if column.dtype.kind == "f" and not np.isfinite(column).all():
-        row = int(np.argmin(np.isfinite(column)))
-        raise ValueError(
-            f"`{name}` must be finite, got {shown(column[row])}{where} at row {row}; drop or impute such entries first."
-        )
+def _numbers(values: Any, kinds: set[Any]) -> Array:
+    """A frame or a series as an array, with NaN where a value is missing."""
+    pandas = hasattr(values, "iloc")
+    if pandas and (len(kinds) > 1 or not all(isinstance(kind, np.dtype) for kind in kinds)):
+        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(values.to_numpy())
 
 
 def from_series(name: str, values: Any) -> Any:
     """Targets or weights from a series or a frame; anything else is handed through."""
-    if values is None or isinstance(values, np.ndarray):
-        return values
     if is_frame(values):
         return from_frame(name, values)[0]
     if not (hasattr(values, "to_numpy") and hasattr(values, "dtype") and hasattr(values, "name")):
         return values
     if _kind(values.dtype) not in NUMERIC:
         raise TypeError(f"`{name}` must hold real numbers, got a series of type {values.dtype}; encode it as numbers.")
-    column = _numbers(values)
-    _refuse_missing(name, "", column)
-    return column
+    return _numbers(values, {values.dtype})

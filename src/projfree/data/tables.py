@@ -143,8 +143,15 @@ class MemoryTable(Table):
     Construction reads X once: it checks that all entries are finite and finds the `column_stats`.
     """
 
-    def __init__(self, X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
-        X = self._checked(X)
+    def __init__(
+        self,
+        X: Any,
+        y: Array,
+        sample_weight: Array | None = None,
+        threads: int | None = None,
+        names: tuple[str, ...] | None = None,
+    ) -> None:
+        X, self.feature_names = self._checked(X), names
         n = X.shape[0]
         self.X, self.d, self.dtype = X, X.shape[1], X.dtype
         self.threads = default_threads() if threads is None else count("threads", threads)
@@ -159,7 +166,9 @@ class MemoryTable(Table):
         yield 0, self.X
 
     def _name_entry(self, row: int, column: int, value: float) -> str:
-        return f"`X` must be finite, got {shown(value)} at index {(row, column)}"
+        names = self.feature_names
+        where = f"index {(row, column)}" if names is None else f"row {row} of {names[column]!r}"
+        return f"`X` must be finite, got {shown(value)} at {where}"
 
     def take(self, rows: Array, weight: Array | None) -> Self:
         part = self.alike()

@@ -24,13 +24,12 @@ from projfree.data.dask.partition import (
     TargetFactor,
     View,
     build_partition,
-    join_ranges,
     on_view,
-    weight_range,
+    weight_sum,
 )
 from projfree.data.dask.rounds import ClusterRounds, Combine, LocalRounds
 from projfree.data.gram import LEAST_WEIGHT, Gram, Moments
-from projfree.data.local import WEIGHT_SHARE, LocalData, checked_scaling
+from projfree.data.local import LocalData, checked_scaling
 from projfree.data.rows import FormImages, Step
 from projfree.data.workspace import LocalWorkspace, Workspace
 
@@ -69,23 +68,19 @@ class DaskData(Data):
                     f"partition {one.number} of the data (rows 0 to {one.n - 1} of it) must have the same {what} as "
                     f"partition {first.number}, {first.form[what]}, got {one.form[what]}; convert the partitions alike."
                 )
-        self.n, self.d, self.feature_names = (
-            sum(one.n for one in self.facts),
-            first.form["columns"],
-            first.form["names of columns"],
-        )
+        self.n, self.d = sum(one.n for one in self.facts), first.form["columns"]
+        self.feature_names = first.form["names of columns"]
         self.view = View(total=float(self.n), nbytes=sum(one.nbytes for one in self.facts))
         if first.form["weights"] == "some":
             self._weigh()
 
     def _weigh(self) -> DaskData:
         """Find the sum of the weights of the view, which they are divided by, in one round."""
-        largest, least, total = self.rounds.run("weights", partial(weight_range, self.view), join_ranges)
-        if not WEIGHT_SHARE < total < math.inf or least < WEIGHT_SHARE * largest:
+        total = self.rounds.run("weights", partial(weight_sum, self.view), add_results)
+        if not LEAST_WEIGHT < total < math.inf:
             raise ValueError(
-                "`sample_weight` must have a positive and finite sum, and be zero or at least "
-                f"{WEIGHT_SHARE:g} times the largest, got the sum {total:g} and the largest weight {largest:g}; "
-                "rescale them, and drop rows that do not count."
+                f"`sample_weight` must have a positive and finite sum, got {total:g}; rescale them, and drop rows that "
+                "do not count."
             )
         self.view, self.total_weight = replace(self.view, total=total), total
         self._forget("_stats", "column_stats")
@@ -305,54 +300,43 @@ def _partitions(X: Any, y: Any, sample_weight: Any) -> list[Any]:
     """Tasks that build partitions from the blocks of a collection; pure, so that Dask can make them again."""
     from dask import delayed
 
-    blocks, lengths = _blocks("X", X)
-    targets = _blocks_like("y", y, lengths)
-    weights = [None] * len(blocks) if sample_weight is None else _blocks_like("sample_weight", sample_weight, lengths)
+    blocks, rows = _blocks("X", X)
+    targets = _blocks("y", y, rows)[0]
+    weights = [None] * len(blocks) if sample_weight is None else _blocks("sample_weight", sample_weight, rows)[0]
     build = delayed(build_partition, pure=True)
     return [build(k, *parts) for k, parts in enumerate(zip(blocks, targets, weights, strict=True))]
 
 
-def _blocks(name: str, X: Any) -> tuple[list[Any], list[int | None]]:
-    """The blocks of rows of a collection and how many rows each has, None where that is not known."""
-    if isinstance(X, list | tuple) or is_dask_block(X):
-        blocks = [X] if is_dask_block(X) else list(X)
-        return blocks, [None] * len(blocks)
-    if hasattr(X, "to_dask_array") and hasattr(X, "npartitions"):
+def _blocks(name: str, values: Any, like: list[int | None] | None = None) -> tuple[list[Any], list[int | None]]:
+    """The blocks of rows of a collection and how many rows each has, None where that is not known.
+
+    Given those of the features as ``like``, targets and weights are cut in the same way; they may be in memory then.
+    """
+    ends = np.cumsum([0, *like]) if like is not None and None not in like else None
+    if ends is not None and hasattr(values, "rechunk") and values.ndim and values.shape[0] == ends[-1]:
+        values = values.rechunk({0: tuple(like or ())})
+    if is_dask_block(values) or (isinstance(values, list | tuple) and (ends is None or is_dask(values))):
+        blocks: list[Any] = [values] if is_dask_block(values) else list(values)
+        rows: list[int | None] = [None] * len(blocks)
+    elif hasattr(values, "to_dask_array") and hasattr(values, "npartitions"):
         # The optimiser may join small partitions, and those of X in another way than those of y.
-        return list(X.to_delayed(optimize_graph=False)), [None] * X.npartitions
-    if not hasattr(X, "chunks"):
+        blocks, rows = list(values.to_delayed(optimize_graph=False)), [None] * values.npartitions
+    elif hasattr(values, "chunks") and values.ndim in ((2,) if like is None else (1, 2)):
+        values = values.rechunk({1: -1}) if values.ndim == 2 and values.numblocks[1] > 1 else values
+        known = [None if np.isnan(count) else int(count) for count in values.chunks[0]]
+        blocks, rows = list(values.to_delayed().ravel()), known
+    elif ends is not None:
+        whole = values if hasattr(values, "iloc") else np.asarray(values)
+        if len(whole) != ends[-1]:
+            raise ValueError(f"`{name}` must have one entry for each of the {ends[-1]} rows of `X`, got {len(whole)}.")
+        blocks, rows = [getattr(whole, "iloc", whole)[a:b] for a, b in pairwise(ends)], list(like or ())
+    else:
         raise TypeError(
-            f"`{name}` must be a Dask array or data frame, or a list of blocks, got {type(X).__name__}; convert it "
-            "with `.to_dataframe()` or `dask.array.from_delayed`."
+            f"`{name}` must be a Dask array or data frame, or a list of blocks, got {type(values).__name__}; use "
+            "e.g. `dask.array.from_delayed`, or tell the sizes of the blocks of `X` by `compute_chunk_sizes`."
         )
-    if X.ndim not in (1, 2) or (name == "X" and X.ndim != 2):
-        raise ValueError(f"`{name}` must be a table with two dimensions, got shape {X.shape}.")
-    if X.ndim == 2 and X.numblocks[1] > 1:
-        X = X.rechunk({1: -1})
-    return list(X.to_delayed().ravel()), [None if np.isnan(rows) else int(rows) for rows in X.chunks[0]]
-
-
-def _blocks_like(name: str, values: Any, lengths: list[int | None]) -> list[Any]:
-    """Targets or weights in blocks that go with those of the features."""
-    known = [rows for rows in lengths if rows is not None]
-    sizes_known, n = len(known) == len(lengths), sum(known)
-    if is_dask(values) or (isinstance(values, list | tuple) and not sizes_known):
-        if hasattr(values, "rechunk") and sizes_known and values.ndim and values.shape[0] == n:
-            values = values.rechunk({0: tuple(known)})
-        found = _blocks(name, values)[0]
-        if len(found) != len(lengths):
-            raise ValueError(
-                f"`{name}` must have a block for each of the {len(lengths)} blocks of `X`, got {len(found)}; cut both "
-                "alike."
-            )
-        return found
-    if not sizes_known:
+    if like is not None and len(blocks) != len(like):
         raise ValueError(
-            f"`{name}` must be a Dask collection or a list of blocks where the sizes of the blocks of `X` are not "
-            f"known, got {type(values).__name__}; see `compute_chunk_sizes`."
+            f"`{name}` must have a block for each of the {len(like)} blocks of `X`, got {len(blocks)}; cut both alike."
         )
-    whole = values if hasattr(values, "iloc") else np.asarray(values)
-    if len(whole) != n:
-        raise ValueError(f"`{name}` must have one entry for each of the {n} rows of `X`, got {len(whole)}.")
-    ends = np.cumsum([0, *known])
-    return [getattr(whole, "iloc", whole)[first:last] for first, last in pairwise(ends)]
+    return blocks, rows

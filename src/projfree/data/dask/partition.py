@@ -116,13 +116,8 @@ def _encoded(y: Any) -> tuple[Array, Array | None]:
         return y, None
     try:
         labels, codes = np.unique(y, return_inverse=True)
-    except TypeError:  # labels without an order, such as words and None
-        kinds = [type(label).__name__ for label in y.ravel()]
-        other = next(place for place, kind in enumerate(kinds) if kind != kinds[0])
-        raise ValueError(
-            f"`y` must hold labels of one kind, got {kinds[other]} in row {other // (y.size // len(y))} and {kinds[0]} "
-            "before it; drop or relabel the others."
-        ) from None
+    except TypeError as error:  # labels without an order, such as words and None
+        raise ValueError(f"`y` must hold labels of one kind: {error}; drop or relabel the others.") from None
     return codes.reshape(y.shape), labels
 
 
@@ -223,14 +218,7 @@ def on_view(view: View, function: Callable[[LocalData], Any], rows: Partition, t
     return None if data is None else function(data)
 
 
-def weight_range(view: View, rows: Partition, threads: int) -> tuple[float, float, float]:
-    """The largest weight, the smallest positive one, and the sum of all."""
-    weights = view.weights(rows)
+def weight_sum(view: View, rows: Partition, threads: int) -> float:
+    """The sum of the weights of a partition before they are normalised."""
     with np.errstate(over="ignore"):
-        least = weights.min(where=weights > 0.0, initial=np.inf)
-        return float(weights.max()), float(least), float(weights.sum())
-
-
-def join_ranges(a: tuple[float, float, float], b: tuple[float, float, float]) -> tuple[float, float, float]:
-    """`weight_range` of the rows of two partitions."""
-    return max(a[0], b[0]), min(a[1], b[1]), a[2] + b[2]
+        return float(view.weights(rows).sum())

@@ -111,7 +111,7 @@ def table_of(name: str, given: Any) -> tuple[Any, tuple[str, ...]]:
     """A table of numbers, finite or missing, dense or sparse, and the names of its columns."""
     names = None
     if is_frame(given):
-        given, names = from_frame(name, given, missing=True)
+        given, names = from_frame(name, given)
     if is_sparse(given):
         table = given.tocsr().astype(np.float64)
         table.sum_duplicates()
