@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -86,6 +86,7 @@ class ObservedEntries(LocalData):
 
     keeps_images = True
     sides: tuple[int, ...]
+    places: tuple[Array, Array]
     block_rows = BLOCK_ENTRIES
 
     @abstractmethod
@@ -108,7 +109,8 @@ class ObservedEntries(LocalData):
     def run(self, work: Pass) -> tuple[Array, Any]:
         images, residuals = [self.image(w) for w in work.vectors], []
         sums = np.zeros(())
-        for rows in self._parts():
+        for start in range(0, self.n, self.block_rows):
+            rows = slice(start, min(start + self.block_rows, self.n))
             residual, part = work(rows, *(u[rows] for u in images))
             sums = sums + part
             residuals.append(residual)
@@ -117,21 +119,18 @@ class ObservedEntries(LocalData):
 
     def deviation(self, base: float, most: float = math.inf) -> float:
         """The root mean square of the targets' differences from ``base``, each counted as ``most`` at most."""
-        squares = (float(np.sum(np.clip(self.y[part] - base, -most, most) ** 2)) for part in self._parts())
-        return math.sqrt(math.fsum(squares) / self.n)
+        return math.sqrt(np.mean(np.clip(self.y - base, -most, most) ** 2))
 
     def mean_loss(self, value: Callable[[Array, Array], Array], u: float) -> float:
         """The weighted mean of a loss where all predictions are one number."""
-        total, count = 0.0, 0.0
-        for part in self._parts():
-            losses = value(np.full(part.stop - part.start, u), self.y[part])
-            total += float(losses.sum() if self.weight is None else (self.weight[part] * losses).sum())
-            count += float(len(losses) if self.weight is None else self.weight[part].sum())
-        return total / count
+        return float(np.average(value(np.full(self.n, u), self.y), weights=self.weight))
 
-    def _parts(self) -> Iterator[slice]:
-        """Ranges of entries, so that nothing as long as all of them is formed."""
-        return (slice(start, min(start + self.block_rows, self.n)) for start in range(0, self.n, self.block_rows))
+    def take(self, rows: Array, weight: Array | None) -> Self:
+        part = self.alike()
+        for name in ("column_stats", "rounding_units", "places"):  # found anew
+            part.__dict__.pop(name, None)
+        part.n, part.y, part.weight = len(rows), self.y[rows], weight
+        return part
 
     @cached_property
     def column_stats(self) -> ColumnStats:  # type: ignore[override]  # found when it is first asked for
@@ -162,33 +161,28 @@ class EntriesData(ObservedEntries):
     """Targets at observed entries; the parameter is the dense matrix."""
 
     def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
-        self.entries, self.n, self.sides = entries, len(entries.rows), entries.shape
+        self.places, self.n, self.sides = (entries.rows, entries.cols), len(entries.rows), entries.shape
         self.y, self.weight = one_target(y, self.n), checked_weights(sample_weight, self.n)
 
     def image(self, w: Array) -> Array:
-        return np.asarray(w[self.entries.rows, self.entries.cols])
+        return np.asarray(w[self.places])
 
     def scatter(self, r: Array) -> Array:
-        m, n = self.sides
-        return np.bincount(self._flat(), weights=r, minlength=m * n).reshape(m, n)
+        return np.bincount(self._flat(), weights=r, minlength=math.prod(self.sides)).reshape(self.sides)
 
     def _flat(self) -> Array:
-        return self.entries.rows * self.sides[1] + self.entries.cols
+        return np.asarray(np.ravel_multi_index(self.places, self.sides))
 
     def most_at_a_place(self) -> int:
         return int(np.bincount(self._flat()).max())
 
     def take(self, rows: Array, weight: Array | None) -> EntriesData:
-        part, at = object.__new__(EntriesData), self.entries
-        part.entries = object.__new__(Entries)
-        for name, value in (("rows", at.rows[rows]), ("cols", at.cols[rows]), ("shape", at.shape)):
-            object.__setattr__(part.entries, name, value)
-        part.n, part.sides, part.y, part.weight = len(rows), self.sides, self.y[rows], weight
+        part = super().take(rows, weight)
+        part.places = self.places[0][rows], self.places[1][rows]
         return part
 
     def fingerprint(self) -> str:
-        head = f"entries {self.entries.shape} {self.n}"
-        return short_hash(head, self.entries.rows, self.entries.cols, self.y, self.weight)
+        return short_hash(f"entries {self.sides} {self.n}", *self.places, self.y, self.weight)
 
 
 class FactoredEntriesData(ObservedEntries):
@@ -246,9 +240,8 @@ class FactoredEntriesData(ObservedEntries):
 
     def take(self, rows: Array, weight: Array | None) -> FactoredEntriesData:
         """The given entries, with adjoints on the pattern of all."""
-        part = object.__new__(FactoredEntriesData)
-        part.pattern, part.place = self.pattern, rows if self.place is None else self.place[rows]
-        part.n, part.sides, part.y, part.weight = len(rows), self.sides, self.y[rows], weight
+        part = super().take(rows, weight)
+        part.place = rows if self.place is None else self.place[rows]
         return part
 
     def fingerprint(self) -> str:

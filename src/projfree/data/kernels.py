@@ -228,16 +228,16 @@ def _add_sums(loss, a, block, first, count, formed, space):
     """
     points, k, sums = len(a.sources), a.gradients.shape[1], a.sums[block]
     size, values, targets = count * k, count * a.values, count * a.targets
-    r, zero, full, value, y = space[0], space[1], space[2], space[3], space[4]
-    weight, s = space[5], space[5] if k == 1 else space[6]  # of rows, and of predictions
+    r, zero, ones, full, value, y = space[0], space[1], space[2], space[3], space[4], space[5]
+    weight, s = space[6], space[6] if k == 1 else space[7]  # of rows, and of predictions
     y[:targets] = a.y[first * a.targets : (first + count) * a.targets]
     if len(a.weight):
         weight[:count] = a.weight[first : first + count]
     else:
-        weight[:] = a.uniform
-    if k > 1:
-        for i in range(size):
-            s[i] = weight[i // k]
+        weight[:count] = a.uniform
+    for i in range(count if k > 1 else 0):
+        for c in range(k):
+            s[i * k + c] = weight[i]
     shares = s if a.values == k else weight
     u = zero
     for j in range(points - 1, -1, -1):  # the first point last, because its derivatives are wanted
@@ -255,7 +255,7 @@ def _add_sums(loss, a, block, first, count, formed, space):
             total_size += shares[i] * abs(value[i])
         sums[VALUE if j == 0 else len(sums) - points + j] += total
     sums[SIZE] += total_size
-    along = along_size = shifted = square = slope = slope_size = mean = 0.0
+    along = along_size = shifted = square = 0.0
     for i in range(size):
         d = r[i]
         r[i] = t = d * s[i]
@@ -263,31 +263,24 @@ def _add_sums(loss, a, block, first, count, formed, space):
         along_size += abs(t * u[i])
         shifted += abs(t * full[i])
         square += t * d
-        slope += t
-        slope_size += abs(t)
-        mean += s[i] * u[i]
+        value[i] = abs(t)
     sums[ALONG] += along
     sums[ALONG_SIZE] += along_size
     sums[SHIFTED] += shifted if a.shifted else 0.0
     sums[SQUARE] += square
-    by_output = sums[SCALARS : SCALARS + 3 * k].reshape(3, k)
-    if k == 1:
-        by_output[SLOPE, 0] += slope
-        by_output[SLOPE_SIZE, 0] += slope_size
-        by_output[MEAN_IMAGE, 0] += mean
-        return
-    for i in range(0, size, k):
-        for c in range(k):
-            by_output[SLOPE, c] += r[i + c]
-            by_output[SLOPE_SIZE, c] += abs(r[i + c])
-            by_output[MEAN_IMAGE, c] += s[i + c] * u[i + c]
+    by_output, none, each = sums[SCALARS : SCALARS + 3 * k].reshape(3, 1, k), np.uint64(0), np.uint64(k)
+    _add_rows(r[:size].reshape(count, k), 0, none, count, each, ones, by_output[SLOPE])
+    _add_rows(value[:size].reshape(count, k), 0, none, count, each, ones, by_output[SLOPE_SIZE])
+    _add_rows(u[:size].reshape(count, k), 0, none, count, each, weight, by_output[MEAN_IMAGE])
 
 
 @_kernel
 def _space(a, tile):
-    """The predictions of the vectors of a tile, and room for what is formed of them; the second row stays zero."""
+    """Room for the predictions of the vectors of a tile, and for what is formed of them; zeros and ones stay."""
     size = tile * a.gradients.shape[1]
-    return np.empty((len(a.vectors), size)), np.zeros((7, size + 8))
+    space = np.zeros((8, size + 8))
+    space[2] = 1.0
+    return np.empty((len(a.vectors), size)), space
 
 
 @_kernel
