@@ -26,7 +26,7 @@ def observed(n=60, seed=0, weight=False):
 def as_table(data):
     """The same linear map as a table on flattened matrices."""
     X = np.zeros((data.n, 12))
-    X[np.arange(data.n), data.entries.rows * 3 + data.entries.cols] = 1.0
+    X[np.arange(data.n), data.places[0] * 3 + data.places[1]] = 1.0
     return X
 
 

@@ -37,19 +37,10 @@ RowWeights = Callable[[slice, Any], Array]
 class Moments:
     r"""Which sums :math:`\sum_i h_i z_i z_i^T` over rows :math:`z_i = (x_i - c, 1)` with weights h are wanted.
 
-    Attributes
-    ----------
-    weights : int
-        How many weights a row has; each has a matrix of its own.
-    centred : bool
-        Whether c is `ColumnStats.centre`, else it is zero: what has the last coordinate eliminated does not depend on
-        c, but cancels less.
-    features : ndarray of int, optional
-        The features to look at, in the order of the result; all by default.
-    centre : ndarray, optional
-        What c is in place of that, in the units of the table itself; for rows that are a part of others.
-    factors : bool
-        Whether the columns and the weights of all rows are wanted in place of the sums.
+    A row has so many ``weights``, each with a matrix of its own. Where ``centred``, c is `ColumnStats.centre` or, for
+    rows that are a part of others, the given ``centre`` in the units of the table itself: what has the last coordinate
+    eliminated does not depend on c, but cancels less. Only some ``features`` may be looked at. With ``factors`` the
+    columns and the weights of all rows are wanted in place of the sums.
     """
 
     weights: int

@@ -59,30 +59,12 @@ _kernel = compiled(fastmath=FAST, error_model="numpy")  # Python's test for zero
 class Arguments(NamedTuple):
     """A tangent with p points, m vectors, d features and k outputs; see `Pass`. What there is not is an empty array.
 
-    Attributes
-    ----------
-    vectors : ndarray of shape (m, k, d)
-    offsets : ndarray of shape (m, r k)
-        What is added to the predictions of the vectors, for r rows.
-    sources : ndarray of int of shape (p,)
-        The vector of each point, -1 where its predictions are known or zero.
-    b : ndarray of shape (p, r k)
-        The intercepts of the points, for r rows.
-    known, keep : tuple of four arrays
-        The known predictions of points, and where those of points are written, flat.
-    y, weight : ndarray
-        One or k numbers a row, and one a row, flat.
-    targets, values : int
-        How many targets and losses a row has: k, or one where the loss couples the outputs.
-    uniform : float
-        The weight of each row where there are none.
-    shifted : bool
-        Whether there is an intercept.
-    parameters : ndarray
-        Of the loss.
-    gradients : ndarray of shape (blocks, k, d)
-    sums : ndarray of shape (blocks, ...)
-        See `projfree.data.rows`.
+    ``vectors`` have the shape (m, k, d), and ``sources`` the number of the vector of each point, -1 where its
+    predictions are ``known`` (flat) or zero. ``offsets`` of vectors and intercepts ``b`` of points are repeated for all
+    rows of a tile; predictions are written to ``keep``. A row has so many ``targets`` and ``values``, losses: k, or one
+    where the loss couples the outputs; and the weight ``uniform`` where there are none. ``shifted`` says whether there
+    is an intercept, and ``parameters`` are those of the loss. ``gradients`` of shape (blocks, k, d) and ``sums`` (see
+    `projfree.data.rows`) are added to.
     """
 
     vectors: Array

@@ -19,14 +19,8 @@ if TYPE_CHECKING:
 class Rows(NamedTuple):
     """What a step is told about a block of rows besides the images of points.
 
-    Attributes
-    ----------
-    y : ndarray
-        Targets, in the form that the loss takes.
-    s : ndarray or float
-        Normalised weights, as something to multiply with.
-    places : pair of ndarray, or None
-        Row and column of each observed entry of a matrix, None for tables.
+    Targets ``y`` in the form that the loss takes, normalised weights ``s``, as something to multiply with, and
+    ``places``, row and column of each observed entry of a matrix; None for tables.
     """
 
     y: Array

@@ -53,20 +53,9 @@ def _status(found: os.stat_result) -> tuple[int, int, int, int]:
 class Source(ABC):
     """A table outside memory. It holds no open files, so that it can be pickled and survives a fork.
 
-    Attributes
-    ----------
-    name : str
-        The name in error messages: the path of a file.
-    n, d : int
-        Numbers of rows and columns.
-    dtype : dtype
-        float64 or float32.
-    fortran : bool
-        Whether tables come in Fortran order; results are those of an array in memory of the same order.
-    run : int
-        Number of consecutive rows that a sample takes at a time: one where single rows are cheap to read.
-    columns : list of str or None
-        Names of the columns.
+    ``name`` is that of error messages, the path of a file, and ``dtype`` float64 or float32. Where ``fortran``, tables
+    come in Fortran order; results are those of an array in memory of the same order. A sample takes ``run`` consecutive
+    rows at a time: one where single rows are cheap to read.
     """
 
     name: str

@@ -20,25 +20,9 @@ class SparseData(MemoryTable):
     """A SciPy sparse matrix or array with targets.
 
     CSR with float32 or float64 values is held without a copy and must not be changed afterwards; other formats are
-    converted to CSR once. Where columns are unsorted or occur twice, they are sorted and summed in a copy. Explicit
-    zeros are fine, and indices may be int32 or int64. Construction checks all entries and indices and finds the
-    `column_stats`; the table by columns is made when it is first asked for.
-
-    Parameters
-    ----------
-    X : scipy.sparse matrix or array of shape (n, d)
-    y, sample_weight, threads
-        As for `as_data`.
-
-    Attributes
-    ----------
-    X : csr_array
-        The table, with increasing columns in each row.
-
-    Notes
-    -----
-    A pass costs one read of the stored entries. One output and tables of 64 MB and more go through compiled code, the
-    rest through SciPy's products, block by block. Results do not depend on the number of threads.
+    converted to CSR once. Where columns are unsorted or occur twice, they are sorted and summed in a copy. The table by
+    columns is made when it is first asked for. A pass costs one read of the stored entries, in compiled code for one
+    output and large tables, else by SciPy's products, block by block.
     """
 
     keeps_images = True

@@ -37,20 +37,9 @@ GRAIN_ROWS = 512
 class Table(LocalData):
     """What rows of features share, wherever they are stored: passes and measures, from blocks in a fixed order.
 
-    Attributes
-    ----------
-    d : int
-        Number of columns.
-    dtype : dtype
-        float64, or float32: its blocks are converted one at a time, so that sums are float64 throughout.
-    cut : Blocks
-        How a pass cuts the rows.
-    tile : int
-        Rows that NumPy works on at a time.
-    row_bytes : float
-        Bytes of a row in float64.
-    memory : float
-        Bytes that may be used for rows that are read.
+    Rows are cut into the blocks of ``cut``, of which NumPy works on ``tile`` rows at a time. Blocks of float32 are
+    converted one at a time, so that sums are float64 throughout; a row then takes ``row_bytes``, and all rows that are
+    read at a time ``memory``.
     """
 
     d: int

@@ -20,18 +20,8 @@ from projfree.data.local import LocalData, checked_weights
 class Facts:
     """What the client knows about a partition.
 
-    Attributes
-    ----------
-    number, n : int
-        Its number in the collection, and its rows.
-    form : dict
-        What all partitions of a table have in common, by the words of an error message.
-    nbytes : int
-        The memory that it takes.
-    rounding_units : float
-        Units of rounding of a sum over its rows.
-    checksum : str
-        A hash of all its numbers.
+    Its number in the collection, its rows, its ``form``, which all partitions of a table have in common, by the words
+    of an error message, its bytes of memory, the units of rounding of a sum over it, and a hash of all its numbers.
     """
 
     number: int
