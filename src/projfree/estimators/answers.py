@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from projfree.algebra import UNIT
 from projfree.checks import Array, is_sparse, refuse_masked, shown
+from projfree.data import Data, as_data
 from projfree.estimators.fit_certificate import FitCertificate
 from projfree.estimators.frame_columns import refuse_columns, refuse_missing_targets
 from projfree.estimators.given_data import features_at, is_path
+from projfree.estimators.lazily import refuse_other_columns
 from projfree.estimators.problem import Problem, Scaling
-from projfree.estimators.sklearn_callbacks import CallbackSupportMixin
 from projfree.estimators.table import Table, take_column
 from projfree.losses.base import Loss
 from projfree.run import Certificate, Result, Verification
@@ -27,7 +28,7 @@ from projfree.sets import ConstraintSet
 SCALED = 1e-6
 
 
-class Answers(CallbackSupportMixin, BaseEstimator):
+class Answers(BaseEstimator):
     """The part of an estimator that comes after `fit`."""
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -169,6 +170,12 @@ class Answers(CallbackSupportMixin, BaseEstimator):
             return np.concatenate([self._scores_of(table, None) for table in features_at(self, X)])
         X, labels = self._features(X, reset=False)
         return self._scores_of(X, self._task_places(labels, reset=False)[0])
+
+    def _checked_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        """Data or a Dask collection with targets, once its columns are those of the fit."""
+        data: Data = X if isinstance(X, Data) else as_data(X, y, sample_weight)
+        refuse_other_columns(self, data)
+        return data
 
     def _features(self, X: Any, *, reset: bool) -> tuple[Any, Array | None]:
         """The checked features and the labels of the tasks."""

@@ -10,18 +10,17 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from projfree.checks import Array, count, flag, positive
+from projfree.checks import Array, flag, positive
 from projfree.deadline import countdown
 from projfree.estimators.answers import Answers
 from projfree.estimators.balls import inside, labels, make_ball, radius_of
 from projfree.estimators.columns import free_columns
 from projfree.estimators.problem import Problem, Scaling, make_problem
-from projfree.estimators.sklearn_callbacks import Bridge, context_of
 from projfree.estimators.solving import checked_solver, warn_if_short
 from projfree.estimators.table import Table
 from projfree.estimators.watching import given_callbacks, shown_by
 from projfree.losses.base import Loss
-from projfree.run import Result, Run, minimize
+from projfree.run import Result, minimize
 from projfree.run.result import raise_if_interrupted
 from projfree.sets import ConstraintSet, WithFree
 from projfree.solvers.choose import Plan, plan
@@ -56,6 +55,14 @@ class ConstrainedModel(Answers):
     def _last_loss(self, table: Table) -> Loss:
         """The loss that is fitted in the end, of whatever scale."""
         return self._losses(table)
+
+    def _path_loss(self, table: Table) -> Loss:
+        """The loss of the paths of a search."""
+        return self._losses(table)
+
+    def _own_score(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> float:
+        """The default score of linear predictions of targets as the loss takes them."""
+        raise NotImplementedError
 
     def _refined(self, table: Table, prepared: PreparedFit) -> PreparedFit:
         """The problem with the scale of its loss found, where it has one."""
@@ -124,11 +131,11 @@ class ConstrainedModel(Answers):
         """What is left of the time limit of a fit, which begins now: the penalised problem takes from it too."""
         return countdown(None if self.time_limit is None else positive("time_limit", self.time_limit))
 
-    def _prepared(self, table: Table) -> PreparedFit:
+    def _prepared(self, table: Table, start: Array | None = None) -> PreparedFit:
         left = self._countdown()
         problem = self._problem(table, self._losses(table))
         ball = self._ball(table, problem)
-        before = self.result_.w if self.warm_start and hasattr(self, "result_") else None
+        before = self.result_.w if self.warm_start and hasattr(self, "result_") else start
         if self._is_penalised:
             return self._penalised(table, PreparedFit(problem, ball, before, left))
         start = inside(ball, before, problem.objective.shape)
@@ -161,35 +168,18 @@ class ConstrainedModel(Answers):
             "seed": seed,
         }
 
-    def _fit_table(self, table: Table, given: dict[str, Any]) -> Any:
+    def _fit_table(self, table: Table, start: Array | None = None) -> Any:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        prepared = self._prepared(table)
-        context = context_of(self, count("max_iter", self.max_iter))
+        prepared = self._prepared(table, start)
         callbacks: list[Any] = [*shown_by(self.verbose), *given_callbacks(self.callbacks)]
-        if context is not None:
-            context.call_on_fit_task_begin(estimator=self, **given)
-            if getattr(self, "_skl_callbacks", None):
-                callbacks.append(Bridge(self, context, lambda run: self._as_of(prepared.problem, run), given))
         f, ball, settings = prepared.problem.objective, prepared.ball, self._settings(seed, prepared)
         settings |= {"start": prepared.start, "callbacks": callbacks, "check_start": prepared.start_is_solution}
         result = minimize(f, ball, **settings)
         self._adopt(prepared, result)
         raise_if_interrupted(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
-        if context is not None:
-            context.call_on_fit_task_end(estimator=self, **given, reconstruction_attributes=self._fitted)
         asked = result.status.name == "CALLBACK"
         warn_if_short(self, result, self.tol, expected=asked, unsolved=prepared.unsolved)
         return self
-
-    def _fitted(self) -> dict[str, Any]:
-        """What makes a copy of the estimator ready to predict."""
-        return {k: v for k, v in vars(self).items() if k.endswith("_") and not k.startswith("_")}
-
-    def _as_of(self, problem: Problem, run: Run) -> dict[str, Any]:
-        """The attributes that a fit would leave if it ended now."""
-        f, x = problem.objective, run.state.x
-        coef, intercept = problem.raw(x.w, f.evaluate(x, tangent=False).intercept)
-        return {**self._shaped(coef, intercept), "n_iter_": run.iteration, "loss_": f.loss}
 
     def _data_params(self, scaling: Scaling | None) -> dict[str, Any]:
         """The settings that say how a fit reads its rows, which `verify` uses even if they are changed later."""

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array, positive, refuse_masked, shown
 from projfree.data import Data
+from projfree.data.convert import is_dask
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.given_data import (
     Encode,
@@ -24,7 +25,7 @@ from projfree.estimators.given_data import (
 )
 from projfree.estimators.lazily import lazy_on_dask
 from projfree.estimators.penalty import total_weight
-from projfree.estimators.sklearn_callbacks import with_callbacks
+from projfree.estimators.scores import data_score, predicted_classes
 from projfree.estimators.table import Table, row_weights, take_column
 from projfree.losses import Logistic, Softmax, SquaredHinge, SquaredSigmoid
 from projfree.losses.base import Loss
@@ -152,7 +153,6 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
     def _penalty_weight(self, data: Any) -> float:
         return 1.0 / (positive("C", self.C) * total_weight(data))
 
-    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> ConstrainedClassifier:
         """Fit the model.
 
@@ -169,8 +169,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
             those of collections.
         """
         X, y, sample_weight = on_cluster(client, X, y, sample_weight)
-        given = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
-        self._fit_table(self._table(X, y, sample_weight), given)
+        self._fit_table(self._table(X, y, sample_weight))
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> float:
@@ -179,12 +178,14 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         ``X`` may be a path, and ``y`` the name of a column, as for `fit`.
         """
         check_is_fitted(self, "coef_")
-        from projfree.estimators.data_scores import accuracy, scored_data
-
         X, y, sample_weight = on_cluster(client, X, y, sample_weight)
-        data = scored_data(X, y, sample_weight)
-        y, sample_weight = scored_columns(self, X, y, sample_weight)
-        return float(super().score(X, y, sample_weight)) if data is None else accuracy(self, data)
+        if isinstance(X, Data) or is_dask(X):
+            return data_score(self, self._checked_data(X, y, sample_weight))
+        return float(super().score(X, *scored_columns(self, X, y, sample_weight)))
+
+    def _own_score(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> float:
+        true = y if loss.coupled else predicted_classes(y)
+        return float(np.average(predicted_classes(u) == true, weights=weight))
 
     @lazy_on_dask
     def decision_function(self, X: Any) -> Array:

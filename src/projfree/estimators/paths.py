@@ -1,36 +1,53 @@
-"""Fits over a grid of radii: each the start of the next."""
+r"""Paths of a search: one problem solved for many penalties or radii, each solution the start of the next.
+
+A path goes from strong to weak regularization. Its ``levels`` are
+
+* multipliers :math:`\mu` of the penalty :math:`\mu \|w\|` for l_1 and group norms, as in `LassoCV`;
+* weights :math:`\lambda` of :math:`\tfrac\lambda2 \|w\|_2^2` for l_2, as in `RidgeCV`; the multiplier is
+  :math:`\mu = \lambda \|w\|`;
+* radii for other norms, with other solvers than the planned ones, and where the user gave them.
+"""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Sequence
+import math
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lasso_path
 
 from projfree.checks import Array
-from projfree.data.gram import Gram
 from projfree.estimators.balls import inside, own_norm
-from projfree.estimators.base import ConstrainedModel, PreparedFit
-from projfree.estimators.penalty import total_weight
+from projfree.estimators.problem import Problem
+from projfree.estimators.regularization import at_zero, has_working_sets, minimize_with_penalty, newton
 from projfree.estimators.table import Table
-from projfree.objectives import Objective
-from projfree.run import Path, path
-from projfree.run.callbacks import Callback
-from projfree.run.result import Interrupted
-from projfree.sets import ConstraintSet, LpBall, WithFree
+from projfree.objectives import QuadraticForm
+from projfree.objectives.evaluation import Evaluation
+from projfree.run import path
+from projfree.sets import ConstraintSet, GroupBall
 from projfree.sets.base import resized
+from projfree.sets.free import multiplier
+from projfree.solvers.choose import MOST_PARAMETERS
 
-#: The default grid goes from the norm of a ridge regression divided by the first number to it times the second,
-BELOW, ABOVE = 30.0, 30.0
-#: with the penalty of ``alpha=1``, as `Ridge` has it by default.
-PENALTY = 2.0
+#: A solution: the parameter and the intercept.
+Solution = tuple[Array, Any]
+
+#: The tolerance of `LassoCV`, for solutions that are scored and nothing else.
+SCORED = 1e-4
+#: The smallest multiplier of a grid is this part of the largest, as in `LassoCV`.
+SMALLEST = 1e-3
+#: A level moves by this factor at most where a secant predicts it, as a line says little farther away; and at least.
+FARTHEST, NEAREST = 4.0, 1.01
 
 
 @dataclass(frozen=True, eq=False)
 class RadiusPath:
-    """Coefficients for many radii.
+    """Coefficients for many radii, fitted to all rows.
 
     Attributes
     ----------
@@ -43,8 +60,6 @@ class RadiusPath:
     intercepts : ndarray of shape (m, ...)
     multipliers : ndarray of shape (m,)
         The penalty that each radius amounts to; NaN where the set has no norm.
-    values, gaps : ndarray of shape (m,)
-        The mean loss on the training rows and its relative gap.
     """
 
     p: float
@@ -52,89 +67,301 @@ class RadiusPath:
     coefs: Array
     intercepts: Array
     multipliers: Array
-    values: Array
-    gaps: Array
 
     def __repr__(self) -> str:
         radii = f"{len(self.radii)} from {self.radii[0]:.4g} to {self.radii[-1]:.4g}"
-        coefs = " x ".join(map(str, self.coefs.shape))
-        return f"RadiusPath(p: {self.p:g}, radii: {radii}, coefs: {coefs}, largest gap: {np.max(self.gaps):.2g})"
+        return f"RadiusPath(p: {self.p:g}, radii: {radii}, coefs: {' x '.join(map(str, self.coefs.shape))})"
+
+
+class PathSolver(ABC):
+    """Solves one problem level by level; each call goes on from the last solution.
+
+    Parameters
+    ----------
+    problem : Problem
+    ball : ConstraintSet
+        Its radius does not matter.
+    tol : float
+        The relative gap of each solution.
+    start : ndarray, optional
+        Where the first call begins.
+    """
+
+    def __init__(self, problem: Problem, ball: ConstraintSet, tol: float, start: Array | None = None) -> None:
+        self.problem, self.f, self.ball, self.tol = problem, problem.objective, ball, tol
+        self.w = np.zeros(self.f.shape) if start is None else start
+        self._solutions: dict[float, Solution] = {}
+        self._secant: tuple[float, float, float] | None = None
+        self._target = self._largest = 0.0
+
+    @abstractmethod
+    def _solve(self, levels: Array) -> list[Solution]:
+        """The solutions at these levels, which go from strong to weak."""
+
+    def solve(self, levels: Array) -> list[Solution]:
+        """As `_solve`, for levels that were not solved before."""
+        new = np.array([level for level in levels.tolist() if level not in self._solutions])
+        if len(new):
+            found = self._solve(new)
+            self._solutions.update(zip(new.tolist(), found, strict=True))
+            self.w = found[-1][0]
+        return [self._solutions[level] for level in levels.tolist()]
+
+    def multiplier(self, level: float, w: Array) -> float:
+        """The multiplier of the norm at a solution."""
+        return level
+
+    def grid(self, count: int) -> Array:
+        """Levels whose multipliers go from mu(0), where all coefficients are zero, to a thousandth of it."""
+        self._ratio = SMALLEST ** (1.0 / (count - 1))
+        return np.append(self._first(), self.more(count - 1))
+
+    def _first(self) -> float:
+        zero = at_zero(self.f, self.ball)
+        self._target = multiplier(resized(self.ball, 1.0), zero.slope.gradient) or 0.0
+        return self._target
+
+    def more(self, count: int) -> Array:
+        """The next levels, whose multipliers fall by the ratio of the grid; none where they vanish."""
+        levels = self._target * self._ratio ** np.arange(1, count + 1) if self._target > 0.0 else np.zeros(0)
+        self._target = float(levels[-1]) if len(levels) else 0.0
+        return levels
+
+
+class WorkingSetPath(PathSolver):
+    """l_1 and group penalties: Newton steps on working sets at a fixed multiplier."""
+
+    _here: Evaluation | None = None
+
+    def _solve(self, levels: Array) -> list[Solution]:
+        here = self._here or self.f.evaluate(self.f.point(self.w), keep=True)
+        found = []
+        for level in levels.tolist():
+            here, _ = minimize_with_penalty(self.f, self.ball, level, here, self.tol)
+            found.append((here.point.w, here.intercept))
+        self._here = here
+        return found
+
+
+class SecantPath(PathSolver):
+    r"""Levels that are no multipliers: a secant through the last two solutions predicts the next level.
+
+    With one curvature h of f, :math:`1/\mu` is a line in :math:`1/\lambda`, and :math:`\mu` a line in the radius.
+    """
+
+    @staticmethod
+    def _level(x: float) -> float:
+        """The level at the coordinate in which the path begins at 0."""
+        return x
+
+    @staticmethod
+    def _height(mu: float) -> float:
+        """What is about a line in that coordinate."""
+        return mu
+
+    @staticmethod
+    def _slope(mu: float, curvature: float) -> float:
+        """The slope of that line at 0."""
+        return -curvature
+
+    def _first(self) -> float:
+        zero, unit = at_zero(self.f, self.ball), resized(self.ball, 1.0)
+        self._target = self._largest = mu = multiplier(unit, zero.slope.gradient) or 0.0
+        if mu > 0.0:
+            vertex = unit.lmo(zero.slope.gradient)
+            vertex[self.ball.structure(self.f.shape).free] = 0.0
+            hessian = self.f.hessian(zero.point)
+            curvature = float(np.vdot(vertex, hessian.times(vertex))) if hessian is not None else self.f.smoothness()
+            self._secant = 0.0, self._height(mu), self._slope(mu, curvature)
+        return self._level(0.0)
+
+    def more(self, count: int) -> Array:
+        levels: list[float] = []
+        while len(levels) < count and self._secant is not None and self._target > 0.0:
+            x, y, slope = self._secant
+            self._target *= self._ratio
+            new = x + (self._height(self._target) - y) / slope if slope else math.inf
+            new = min(max(new, NEAREST * x), FARTHEST * x) if x > 0.0 else new
+            level = self._level(new)
+            mu = self.multiplier(level, self.solve(np.array([level]))[0][0])
+            if not (math.isfinite(level) and mu > self._ratio * self._target * SMALLEST):
+                self._target = 0.0  # nothing is held back any more
+                break
+            levels.append(level)
+            secant = (self._height(mu) - y) / (new - x)
+            self._secant = new, self._height(mu), secant if secant * slope > 0.0 else slope
+        return np.array(levels)
+
+
+class RidgePath(SecantPath):
+    """l_2 penalties: Newton's method."""
+
+    _here: Evaluation | None = None
+
+    @staticmethod
+    def _level(x: float) -> float:
+        return 1.0 / x if x > 0.0 else math.inf
+
+    @staticmethod
+    def _height(mu: float) -> float:
+        return 1.0 / mu
+
+    @staticmethod
+    def _slope(mu: float, curvature: float) -> float:
+        return curvature / mu
+
+    def multiplier(self, level: float, w: Array) -> float:
+        return level * own_norm(self.ball, w) if math.isfinite(level) else self._largest
+
+    def _solve(self, levels: Array) -> list[Solution]:
+        found = []
+        for level in levels.tolist():
+            if math.isinf(level):
+                here = at_zero(self.f, self.ball)
+            else:
+                penalty = np.full(self.f.shape, level)
+                penalty[self.ball.structure(self.f.shape).free] = 0.0
+                here = self._here or self.f.evaluate(self.f.point(self.w), keep=True)
+                here, _ = newton(self.f, penalty, here, self.tol)
+            self._here = here
+            found.append((here.point.w, here.intercept))
+        return found
+
+
+class RadiusSolver(SecantPath):
+    """Any norm and any solver: balls of increasing radii."""
+
+    def __init__(self, *given: Any, settings: dict[str, Any], **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.settings, self._multipliers = settings, dict[float, float]()
+
+    def multiplier(self, level: float, w: Array) -> float:
+        return self._multipliers.get(level, self._largest)
+
+    def _solve(self, levels: Array) -> list[Solution]:
+        found: list[Solution] = []
+        if levels[0] == 0.0:
+            zero = at_zero(self.f, self.ball)
+            found, levels = [(zero.point.w, zero.intercept)], levels[1:]
+        if len(levels):
+            start = inside(resized(self.ball, float(levels[0])), self.w, self.f.shape)
+            solved = path(self.f, self.ball, levels, tol=self.tol, start=start, record=0, **self.settings)
+            self._multipliers.update(zip(levels.tolist(), solved.multipliers.tolist(), strict=True))
+            found += [(result.w, result.intercept) for result in solved.results]
+        return found
+
+
+class SpectralRidge(RidgePath):
+    r"""Least squares with an l_2 penalty, for all levels from one spectrum: :math:`w = V\,(V^T b / (h + \lambda))`."""
+
+    def __init__(self, *given: Any, factor: Factor) -> None:
+        super().__init__(*given)
+        self.factor = factor
+
+    def _solve(self, levels: Array) -> list[Solution]:
+        h, V, b = self.factor.h, self.factor.V, self.factor.b
+        scaled = b / (h + levels[:, None]).reshape(len(levels), -1, *[1] * (b.ndim - 1))
+        points = np.moveaxis(np.tensordot(V, scaled, axes=(1, 1)), 1, 0)
+        return [(w, self.factor.intercept(w)) for w in points]
+
+
+class CoordinateDescent(PathSolver):
+    """Least squares with an l_1 penalty on entries or rows, by scikit-learn on the rows of a factor."""
+
+    def __init__(self, *given: Any, factor: Factor) -> None:
+        super().__init__(*given)
+        self.factor, self.rows = factor, np.asfortranarray(factor.A)
+
+    def _solve(self, levels: Array) -> list[Solution]:
+        settings = {"alphas": levels / (2.0 * len(self.rows)), "tol": self.tol, "copy_X": False}
+        with warnings.catch_warnings():  # a solution that is scored may be short of its tolerance
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            if not len(self.rows):
+                points = np.zeros((len(levels), *self.f.shape))
+            elif self.w.ndim == 1 or isinstance(self.ball, GroupBall):
+                found = lasso_path(self.rows, self.factor.t, coef_init=self.w.T, **settings)[1]
+                points = np.moveaxis(found, -1, 0).swapaxes(1, -1)
+            else:  # a sum over entries: each output on its own
+                outputs = zip(self.factor.t.T, self.w.T, strict=True)
+                each = [lasso_path(self.rows, t, coef_init=w, **settings)[1] for t, w in outputs]
+                points = np.moveaxis(np.stack(each), (0, 2), (2, 0))
+        return [(w, self.factor.intercept(w)) for w in points]
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    r"""Squares as :math:`\|A w - t\|^2 + c`, with :math:`2 A^T A = V \operatorname{diag}(h) V^T`.
+
+    A has no more rows than there are features; ``b`` is :math:`2 V^T A^T t`, and ``intercept(w)`` that of a solution.
+    """
+
+    A: Array
+    t: Array
+    h: Array
+    V: Array
+    b: Array
+    intercept: Callable[[Array], Any]
 
     @classmethod
-    def of(cls, p: float, radii: Array, models: list[ConstrainedModel]) -> RadiusPath:
-        """From the models of `fit_path`."""
-        return cls(
-            p,
-            radii,
-            np.stack([m.coef_ for m in models]),
-            np.stack([np.asarray(m.intercept_) for m in models]),
-            np.array([np.nan if m.multiplier_ is None else m.multiplier_ for m in models]),
-            np.array([m.result_.value for m in models]),
-            np.array([m.result_.relative_gap for m in models]),
-        )
+    def of_form(cls, form: QuadraticForm) -> Factor:
+        """From the moments of the rows."""
+        h, V = np.linalg.eigh(form.H)
+        kept = h > _rounding(h)
+        h, V = h[kept], V[:, kept]
+        b, root = V.T @ form.b, np.sqrt(0.5 * h)
+        return cls(root[:, None] * V.T, _by(0.5 / root, b), h, V, b, form.intercept)
+
+    @classmethod
+    def of_rows(cls, table: Table, scaling: Any, intercept: bool) -> Factor:
+        """From fewer rows than features: A has the weighted rows about their mean."""
+        Z, y = np.asarray(table.X, dtype=np.float64), table.y
+        s = np.full(len(y), 1.0 / len(y)) if table.weight is None else table.weight / table.weight.sum()
+        if scaling is not None:
+            Z = (Z - scaling[0]) / scaling[1]
+        mean, level = (s @ Z, np.asarray(s @ y)) if intercept else (np.zeros(Z.shape[1]), np.zeros(y.shape[1:]))
+        A, t = np.sqrt(s)[:, None] * (Z - mean), _by(np.sqrt(s), y - level)
+        h, U = np.linalg.eigh(A @ A.T)
+        kept = h > _rounding(h)
+        root, U = np.sqrt(h[kept]), U[:, kept]
+        return cls(A, t, 2.0 * h[kept], A.T @ (U / root), _by(2.0 * root, U.T @ t), lambda w: level - mean @ w)
 
 
-def fit_path(
-    model: ConstrainedModel,
-    table: Table,
-    radii: Array,
-    seed: int,
-    start: Array | None = None,
-    gram: Gram | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> list[ConstrainedModel]:
-    """A fitted copy of the model for each radius, from the smallest to the largest.
-
-    The scale of a robust loss is found once, over the largest ball. ``start`` is where the first radius begins, and
-    ``gram`` the moments of the rows, where these are known; ``callbacks`` are called in each run.
-    """
-    model.radius = float(radii[-1])
-    prepared = model._prepared(table)
-    problem = prepared.problem
-    if gram is not None and not model._standardizes():
-        problem.objective.use_gram(gram)
-    begin = inside(prepared.ball, start, problem.objective.shape)
-    try:
-        settings = {**model._settings(seed, prepared), "callbacks": callbacks}
-        found = path(problem.objective, prepared.ball, radii, record=0, start=begin, **settings)
-    except Interrupted as stop:
-        models = _models(model, prepared, stop.found)
-        raise FitInterrupted(models, f"interrupted at radius {len(models)} of a path") from stop
-    return _models(model, prepared, found)
+def _rounding(h: Array) -> float:
+    """What eigenvalues may be by rounding alone."""
+    return len(h) * float(np.finfo(np.float64).eps) * float(h.max(initial=0.0))
 
 
-class FitInterrupted(Interrupted):
-    """Ctrl-C in `fit_path`; ``found`` are the models of the radii that were solved, the last one interrupted."""
+def _by(scale: Array, t: Array) -> Array:
+    """The rows of ``t`` times a number each."""
+    return np.asarray((t.T * scale).T)
 
 
-def _models(model: ConstrainedModel, prepared: PreparedFit, found: Path) -> list[ConstrainedModel]:
-    """A copy of the model for each result."""
-    models = []
-    for radius, result in zip(found.radii.tolist(), found.results, strict=True):
-        fitted = copy.copy(model)
-        fitted.radius = radius
-        fitted._adopt(PreparedFit(prepared.problem, resized(prepared.ball, radius), None), result)
-        models.append(fitted)
-    return models
-
-
-def grid(model: ConstrainedModel, table: Table, radii: Any) -> Array:
-    """The radii of a path: those given, in increasing order, or so many around a ridge regression of these rows."""
-    if isinstance(radii, int | np.integer):
-        problem = model._problem(table, model._losses(table))
-        model.radius = 1.0
-        return radius_grid(problem.objective, model._ball(table, problem), int(radii))
-    chosen: Array = radii
-    return chosen
-
-
-def radius_grid(f: Objective, ball: ConstraintSet, count: int) -> Array:
-    """``count`` radii in geometric progression around the norm of a ridge regression of all rows."""
-    from projfree.estimators.regularization import penalised_point
-
-    euclidean: ConstraintSet = LpBall(2.0, 1.0)
-    if isinstance(ball, WithFree):
-        euclidean = WithFree(euclidean, ball.free, ball.bound)
-    norm = own_norm(ball, penalised_point(f, euclidean, PENALTY / total_weight(f.data))[0])
-    middle = norm if 0.0 < norm < np.inf else 1.0
-    return np.geomspace(middle / BELOW, middle * ABOVE, count) if count > 1 else np.array([middle])
+def path_solver(
+    model: Any, table: Table, problem: Problem, *, by_radius: bool, start: Array | None = None
+) -> PathSolver:
+    """What solves the problems of a search: by penalties where there is a solver for them, else by radii."""
+    f, ball = problem.objective, model._ball(table, problem)
+    structure, tol = ball.structure(f.shape), max(model.tol, SCORED)
+    if by_radius or model.solver != "auto":
+        settings = {"solver": model.solver, "max_iter": model.max_iter}
+        return RadiusSolver(problem, ball, model.tol if by_radius else tol, start, settings=settings)
+    ridge = structure.lp is not None and structure.lp.p == 2.0 and structure.weights is None
+    plain = structure.plain_lp is not None and structure.plain_lp.p in (1.0, 2.0)
+    rows = isinstance(ball, GroupBall) and (ball.p, ball.q, ball.groups) == (2.0, 1.0, None)
+    if f.structure.quadratic_form and (plain or rows):
+        kind, factor = SpectralRidge if ridge else CoordinateDescent, None
+        few = table.task is None and not problem.eliminated and isinstance(table.X, np.ndarray)
+        if few and len(table.y) < min(f.shape[0], MOST_PARAMETERS):
+            factor = Factor.of_rows(table, problem.scaling, f.fit_intercept)
+        elif f.shape[0] <= MOST_PARAMETERS:
+            form = f.quadratic_form()
+            assert form is not None
+            factor = Factor.of_form(form)
+        if factor is not None:
+            return kind(problem, ball, tol, start, factor=factor)
+    if ridge and (f.structure.hessian or f.structure.quadratic):
+        return RidgePath(problem, ball, tol, start)
+    if has_working_sets(f, ball):
+        return WorkingSetPath(problem, ball, tol, start)
+    settings = {"solver": model.solver, "max_iter": model.max_iter}
+    return RadiusSolver(problem, ball, tol, start, settings=settings)

@@ -7,23 +7,23 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array, of_size, positive, refuse_masked, shown
 from projfree.data import Data
+from projfree.data.convert import is_dask
 from projfree.data.gram import Gram
 from projfree.estimators.balls import radius_of
 from projfree.estimators.base import ConstrainedModel, PreparedFit
-from projfree.estimators.deviance import column_or_outputs, explained_deviance, has_deviance
 from projfree.estimators.frame_columns import refuse_target_dates
 from projfree.estimators.given_data import from_outside, given_data, on_cluster, scored_columns
 from projfree.estimators.lazily import lazy_on_dask
 from projfree.estimators.penalty import total_weight
 from projfree.estimators.problem import Problem
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale, rough_fit, scale_of_fit
-from projfree.estimators.sklearn_callbacks import with_callbacks
+from projfree.estimators.scores import data_score, explained, has_deviance
 from projfree.estimators.table import Table, row_weights, take_column
 from projfree.losses import BiWeight, Gamma, Huber, Poisson, Quantile, Squared
 from projfree.losses.base import Loss
@@ -32,6 +32,8 @@ from projfree.run.result import raise_if_interrupted
 
 log = logging.getLogger(__name__)
 
+#: Quantiles are smoothed by this part of the loss at zero where they are scored and nothing else.
+SCORED = 1e-4
 #: Squares of smaller targets are lost to underflow.
 LEAST_TARGET = 1e-150
 #: Losses that are made without a look at the data.
@@ -210,7 +212,6 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     def _penalty_weight(self, data: Any) -> float:
         return 2.0 * positive("alpha", self.alpha) / total_weight(data)
 
-    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> ConstrainedRegressor:
         """Fit the model.
 
@@ -227,8 +228,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             those of collections.
         """
         X, y, sample_weight = on_cluster(client, X, y, sample_weight)
-        given = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
-        self._fit_table(self._table(X, y, sample_weight), given)
+        self._fit_table(self._table(X, y, sample_weight))
         self._gram = None
         return self
 
@@ -271,18 +271,32 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
 
         ``X`` may be a path, and ``y`` the name of a column, as for `fit`.
         """
-        from projfree.estimators.data_scores import explained, scored_data
-
         check_is_fitted(self, "coef_")
         X, y, sample_weight = on_cluster(client, X, y, sample_weight)
-        data = scored_data(X, y, sample_weight)
-        if data is not None:
-            return explained(self, data, deviance=has_deviance(self.loss_))
+        if isinstance(X, Data) or is_dask(X):
+            return data_score(self, self._checked_data(X, y, sample_weight))
         y, sample_weight = scored_columns(self, X, y, sample_weight)
         if not has_deviance(self.loss_):
             return float(super().score(X, y, sample_weight))
-        y = self.loss_.targets(column_or_outputs(y))
-        return explained_deviance(self.loss_, y, self._linear(X), row_weights(sample_weight, y))
+        y = np.asarray(y, dtype=np.float64)
+        y = self.loss_.targets(y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y)
+        return explained(self.loss_, y, self._linear(X), row_weights(sample_weight, y))
+
+    def _own_score(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> float:
+        return explained(loss, y, u, weight) if len(y) > 1 or has_deviance(loss) else float("nan")
+
+    def _path_loss(self, table: Table) -> Loss:
+        """The scale of a robust loss is that of a fit with the default penalty, and quantiles are smoothed a little."""
+        loss = self._losses(table)
+        if self.loss in ("huber", "biweight"):
+            own: ConstrainedRegressor = clone(self).set_params(radius=None, callbacks=(), verbose=0)
+            own._fit_table(table)
+            return own.loss_
+        if isinstance(loss, Quantile) and self._sharpens:
+            f = self._problem(table, loss).objective
+            excess = SCORED * float(f.reported(f.point(np.zeros(f.shape))))
+            return replace(loss, delta=loss.delta / f.structure.smoothing_error * excess) if excess > 0.0 else loss
+        return loss
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
         if type(X) is not np.ndarray:

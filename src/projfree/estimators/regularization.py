@@ -107,13 +107,16 @@ def penalised_point(
     if lp is not None and lp.p == 2.0 and (f.structure.hessian or f.structure.quadratic):
         penalty = np.full(f.shape, weight)
         penalty[structure.free] = 0.0
-        begin, settled = newton_point(f, penalty, begin)
-    elif _has_working_sets(f, ball):
-        begin, settled = minimize_with_penalty(_small_form(f) or f, ball, weight, begin)
+        here, settled = newton(f, penalty, f.evaluate(f.point(begin), keep=True), GAP)
+        begin = here.point.w
+    elif has_working_sets(f, ball):
+        own = _small_form(f) or f
+        here, settled = minimize_with_penalty(own, ball, weight, own.evaluate(own.point(begin), keep=True), GAP_SETTLED)
+        begin = here.point.w
     return (begin, settled) if settled or expired() else root_point(f, ball, weight, begin)
 
 
-def _has_working_sets(f: SmoothFunction, ball: ConstraintSet) -> bool:
+def has_working_sets(f: SmoothFunction, ball: ConstraintSet) -> bool:
     """Whether Newton steps on working sets solve the problem: a norm that adds the norms of entries or groups."""
     structure = ball.structure(f.shape)
     flat = None if len(structure.free) else structure.group_l1
@@ -129,8 +132,8 @@ def _small_form(f: SmoothFunction) -> QuadraticForm | None:
     return f.quadratic_form() if small else None
 
 
-def newton_point(f: SmoothFunction, penalty: Array, start: Array) -> tuple[Array, bool]:
-    r"""Newton's method on f plus half of the sum of ``penalty * w**2``, and whether it has reached the minimum.
+def newton(f: SmoothFunction, penalty: Array, here: Evaluation, gap: float) -> tuple[Evaluation, bool]:
+    r"""Newton's method on f plus half of the sum of ``penalty * w**2``, and whether it has reached the relative gap.
 
     The sum is :math:`\lambda`-strongly convex, so that a gradient s proves a gap of at most
     :math:`\|s\|^2 / (2 \lambda)`.
@@ -140,13 +143,12 @@ def newton_point(f: SmoothFunction, penalty: Array, start: Array) -> tuple[Array
         solve = _factorised(form.H + np.diag(penalty.reshape(d, -1)[:, 0]))
         w = solve(form.b.reshape(d, -1)).reshape(f.shape)
         if np.linalg.norm(form.H @ w + penalty * w - form.b) <= SETTLED * np.linalg.norm(form.b):
-            return w, True
-    here = f.evaluate(f.point(start), keep=True)
+            return f.evaluate(f.point(w), keep=True), True
     first, scale = float(np.linalg.norm(here.slope.gradient)), None
     formed = form is None and math.prod(f.shape) <= FORMED and f.structure.hessian
     for left in reversed(range(STEPS + 1)):
         w, slope = here.point.w, here.slope.gradient + penalty * here.point.w
-        size, goal = float(np.linalg.norm(slope)), math.sqrt(2.0 * weight * GAP * abs(here.value)) + ROUNDING * first
+        size, goal = float(np.linalg.norm(slope)), math.sqrt(2.0 * weight * gap * abs(here.value)) + ROUNDING * first
         if size <= goal or not left or expired():
             break
         try:
@@ -168,7 +170,7 @@ def newton_point(f: SmoothFunction, penalty: Array, start: Array) -> tuple[Array
         if there is None:
             break
         here = there
-    return here.point.w, size <= max(goal, math.sqrt(SETTLED) * float(np.linalg.norm(penalty * here.point.w)))
+    return here, size <= max(goal, math.sqrt(SETTLED) * float(np.linalg.norm(penalty * here.point.w)))
 
 
 def _conjugate_gradients(products: Hessian, penalty: Array, slope: Array, scale: Array, rtol: float) -> Array | None:
@@ -207,26 +209,30 @@ def _descent(f: SmoothFunction, here: Evaluation, new: Array, penalty: Callable[
     return None
 
 
-def minimize_with_penalty(f: SmoothFunction, ball: ConstraintSet, level: float, start: Array) -> tuple[Array, bool]:
-    """The minimiser of f plus ``level`` times the norm of a ball, whatever its radius, and whether it was found.
+def minimize_with_penalty(
+    f: SmoothFunction, ball: ConstraintSet, level: float, here: Evaluation, tol: float
+) -> tuple[Evaluation, bool]:
+    """The minimiser of f plus ``level`` times the norm of a ball, and whether it has reached the relative gap.
 
-    The same Newton steps on working sets, at a fixed multiplier.
+    The same Newton steps on working sets, at a fixed multiplier; the radius of the ball does not matter.
     """
     flat = ball.structure(f.shape).group_l1
     assert flat is not None
 
-    def look(w: Array, intercept: Array | None) -> tuple[Evaluation, float, float]:
+    def look(here: Evaluation) -> tuple[Evaluation, float, float]:
         """An evaluation, the penalised value, and the gap."""
-        here = f.evaluate(f.point(w, intercept), keep=True)
         norm, g = flat.norm(here.point.w), here.slope.gradient
         value = here.value + level * norm
         # The norm of the minimiser is at most the value over the level, for losses that are not negative.
         above = max(flat.level(g) - level, 0.0) * max(norm, abs(value) / level)
         return here, value, inner(g, here.point.w) + level * norm + above
 
-    here, value, gap = look(start, None)
+    def at(w: Array) -> Evaluation:
+        return f.evaluate(f.point(w, here.intercept), keep=True)
+
+    here, value, gap = look(here)
     for _ in range(STEPS):
-        if gap <= 0.0 or expired():
+        if gap <= (0.0 if tol <= GAP_SETTLED else tol * abs(value)) or expired():
             break
         w, g = here.point.w, here.slope.gradient
         try:
@@ -236,18 +242,18 @@ def minimize_with_penalty(f: SmoothFunction, ball: ConstraintSet, level: float, 
         norm = flat.norm(w)
         # The gap within the ball through w, which the model can close; that of all points only where w is zero.
         near = inner(g, w) + norm * max(flat.level(g), level) if norm > 0.0 else gap
-        goal = SHARE * near if gap > GAP_SETTLED * abs(value) else 0.0
+        goal = SHARE * near if gap > tol * abs(value) else 0.0
         penalty = replace(model.ball, radius=math.inf)
         new = model.parameter(minimize_group_l1(model.columns, model.b, penalty, model.start, level, goal).w)
-        there, share = look(new, here.intercept), 1.0
+        there, share = look(at(new)), 1.0
         rounding = 4.0 * UNIT * abs(value)
         while there[1] >= value - rounding and not (there[1] <= value + rounding and there[2] < gap):
             share *= 0.5
             if share <= UNIT or expired():
-                return w, gap <= GAP_SETTLED * abs(value)
-            there = look(w + share * (new - w), here.intercept)
+                return here, gap <= tol * abs(value)
+            there = look(at(w + share * (new - w)))
         here, value, gap = there
-    return here.point.w, gap <= GAP_SETTLED * abs(value)
+    return here, gap <= tol * abs(value)
 
 
 def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array) -> tuple[Array, bool]:
@@ -260,7 +266,7 @@ def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Arr
     decides its multiplier, or where the multiplier is the one that is due.
     """
     power = norm_power(ball)
-    zero = _at_zero(f, ball)
+    zero = at_zero(f, ball)
     steepest = multiplier(resized(ball, 1.0), zero.slope.gradient) or 0.0
     if not steepest > (weight if power == 1.0 else 0.0):
         return zero.point.w, True
@@ -303,7 +309,7 @@ def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Arr
     return w, (known and not stalled) or abs(level - weight) <= math.sqrt(GAP_SHARE) * weight
 
 
-def _at_zero(f: SmoothFunction, ball: ConstraintSet) -> Evaluation:
+def at_zero(f: SmoothFunction, ball: ConstraintSet) -> Evaluation:
     """The evaluation at zero, where entries that the ball leaves free are at their minimum."""
     zero = f.evaluate(f.point(np.zeros(f.shape)))
     free = ball.structure(f.shape).free

@@ -2,26 +2,84 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from projfree.checks import shown
+from projfree.checks import Array, shown
 from projfree.data import Data, as_data
 from projfree.data.convert import is_dask
 from projfree.data.gram import Gram
 from projfree.estimators.balls import inside
-from projfree.estimators.fold_grams import FoldMoments
 from projfree.estimators.problem import Problem
 from projfree.estimators.regularization import penalised_fit
 from projfree.estimators.solving import warn_if_short
 from projfree.estimators.table import Table
 from projfree.losses.squared import Squared
-from projfree.run import minimize
+from projfree.objectives.quadratic import QuadraticForm, gram_form
+from projfree.run import Result, minimize
 from projfree.run.result import raise_if_interrupted
 
 #: Settings that need single rows.
 BY_ROW = ("task", "free")
+#: Moments about the mean that are a smaller part than this of those about the centre of the sums are too inexact.
+LEAST_VARIATION = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class MomentProblem:
+    """Least squares on some rows, ready to be solved for any radius.
+
+    Attributes
+    ----------
+    gram : Gram
+        Of the features in their own units.
+    scaling : tuple of ndarray of shape (d,)
+        What the features are shifted and divided by.
+    form : QuadraticForm
+        The mean squared error in the coefficients of the divided features.
+    intercept : bool
+        Whether one is minimised out.
+    """
+
+    gram: Gram
+    scaling: tuple[Array, Array]
+    form: QuadraticForm
+    intercept: bool
+    #: Of the divided features.
+    scaled: Gram
+
+    @classmethod
+    def of(cls, gram: Gram, *, intercept: bool, standardize: bool) -> MomentProblem | None:
+        """None where deviations drown in the rounding of the sums."""
+        shift, scale, scaled = np.zeros(gram.d), np.ones(gram.d), gram
+        if standardize:
+            about = np.diag(gram.moment(gram.mean))
+            if np.any(about <= LEAST_VARIATION * np.diag(gram.moment(gram.shift[: gram.d]))):
+                return None
+            scale = np.sqrt(about)
+            shift = gram.mean if intercept else shift
+            scaled = gram.standardized(shift, scale)
+        return cls(gram, (shift, scale), gram_form(scaled, intercept), intercept, scaled)
+
+    def raw(self, w: Array, _: Any) -> tuple[Array, Array]:
+        """Coefficients and intercept in the units of the features."""
+        coef = w / self.scaling[1].reshape(-1, *[1] * (w.ndim - 1))
+        return coef, self.gram.intercept(coef) if self.intercept else np.zeros(w.shape[1:])
+
+    def of_rows(self, result: Result) -> Result:
+        """A result on the form as one on the rows, with its intercept, which `verify` checks on them."""
+        own = result.certificate
+        b = self.scaled.intercept if self.intercept else _none
+        certificate = replace(
+            own, loss=Squared(), intercept=b(own.w), witness_intercept=None if own.witness is None else b(own.witness)
+        )
+        return replace(result, intercept=b(result.w), certificate=certificate)
+
+
+def _none(_: Array) -> None:
+    return None
 
 
 def check_moments(model: Any) -> None:
@@ -57,7 +115,7 @@ def fit_moments(model: Any, gram: Gram) -> None:
     from projfree.estimators.base import PreparedFit
 
     left, scaled = model._countdown(), model._standardizes()
-    moments = FoldMoments.of(gram, intercept=bool(model.fit_intercept), standardize=scaled)
+    moments = MomentProblem.of(gram, intercept=bool(model.fit_intercept), standardize=scaled)
     if moments is None:
         raise ValueError("`standardize=True` needs columns that vary; leave out constant ones, or use `fit`.")
     scaling = moments.scaling if scaled else None

@@ -20,8 +20,7 @@ from projfree.estimators.completion.settings import stated
 from projfree.estimators.completion.stages import CHOOSING
 from projfree.estimators.completion.stopping import watched
 from projfree.estimators.completion.turns import in_turns
-from projfree.estimators.search_results import checked_radii
-from projfree.estimators.searching import Search
+from projfree.estimators.search import Search, checked_radii
 
 
 class MatrixCompletionCV(Search, MatrixCompletion):

@@ -1,0 +1,112 @@
+"""Scores of linear models: on arrays, for many coefficients at once, and on data whose rows are elsewhere."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from projfree.algebra import UNIT, Point, frozen
+from projfree.checks import Array, shown
+from projfree.data import Data
+from projfree.data.rows import Rows, Step
+from projfree.losses.base import LogLinkLoss, Loss
+from projfree.losses.log_link import log_of
+from projfree.objectives.row_steps import weigh
+
+
+def has_deviance(loss: Loss) -> bool:
+    """Whether models of a loss are scored by their deviance: those of means on a logarithmic scale."""
+    return not math.isfinite(loss.smoothness)
+
+
+def deviances(loss: Loss, u: Array, y: Array, mean: Array) -> tuple[Array, Array, Array]:
+    """For each row the deviance of a linear prediction, that of the mean of the targets, and the rounding of both."""
+    null = np.broadcast_to(log_of(mean), u.shape)
+    floor = loss.floor(y) if isinstance(loss, LogLinkLoss) else np.zeros(u.shape)
+    return loss.value(u, y), np.where(mean > 0.0, loss.value(null, y), 0.0), 2.0 * UNIT * loss.rounding * floor
+
+
+def squares(loss: Loss, u: Array, y: Array, mean: Array) -> tuple[Array, Array, Array]:
+    """For each row the squares that a linear prediction and the mean of the targets leave, and their rounding."""
+    return (y - loss.mean(u)) ** 2, np.broadcast_to((y - mean) ** 2, u.shape), np.zeros(u.shape)
+
+
+def explained(loss: Loss, y: Array, u: Array, weight: Array | None = None) -> float:
+    r"""D2 for Poisson and Gamma losses, else R2: one less the loss of ``u`` over that of the mean of the targets.
+
+    As in scikit-learn's `PoissonRegressor` and `r2_score`; the mean over outputs where there are several.
+    """
+    terms = (deviances if has_deviance(loss) else squares)(loss, u, y, np.average(y, axis=0, weights=weight))
+    return _explained_part(*(np.average(each, axis=0, weights=weight) for each in terms))
+
+
+def _explained_part(own: Array, null: Array, rounding: Array) -> float:
+    """One less the ratio of two losses, the mean over outputs; what is no more than rounding counts as zero.
+
+    Constant targets leave nothing to explain: as for `r2_score` of scikit-learn, the part is 1 where all of them are
+    predicted, and 0 elsewhere.
+    """
+    own, null = np.where(own > rounding, own, 0.0), np.where(null > rounding, null, 0.0)
+    ratio = np.divide(own, null, out=np.where(own > 0.0, 1.0, 0.0), where=null > 0.0)
+    return float(np.mean(1.0 - ratio))
+
+
+def predicted_classes(u: Array) -> Array:
+    """The indices of the classes with the largest scores; those of two classes may have one column."""
+    return (u > 0).astype(np.intp) if u.ndim == 1 else u.argmax(axis=1)
+
+
+# ---------------------------------------------------------------------- rows that are elsewhere
+
+
+@dataclass(frozen=True, eq=False)
+class Correct(Step):
+    """The weight of the rows whose label is that of the largest score."""
+
+    classes: Array
+    b: Array
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        guess = self.classes[predicted_classes(images[0] + self.b)]
+        return None, np.array([weigh((guess == rows.y).astype(np.float64), rows.s).sum()])
+
+
+@dataclass(frozen=True, eq=False)
+class Explained(Step):
+    """For each output the weighted losses of predictions and of a mean, and their rounding."""
+
+    loss: Loss
+    b: Array
+    mean: Array
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        terms = deviances if has_deviance(self.loss) else squares
+        found = terms(self.loss, images[0] + self.b, rows.y, self.mean)
+        return None, np.ravel([np.atleast_1d(weigh(each, rows.s).sum(axis=0)) for each in found])
+
+
+def data_score(model: Any, data: Data) -> float:
+    """The accuracy of a classifier, or the part that a regressor explains, from sums formed where the rows are."""
+    w, b = np.asarray(model.coef_).T, np.asarray(model.intercept_)
+    step: Step
+    if is_classifier(model):
+        if w.shape[1:] == (1,):
+            w, b = w[:, 0], b[0]
+        step = Correct(model.classes_, b)
+    else:
+        step = Explained(model.loss_, b, data.mean_target())
+    sums = data.open().fold(step, (Point(frozen(np.array(w, dtype=np.float64))),))
+    return float(sums[0]) if is_classifier(model) else _explained_part(*sums.reshape(3, -1))
+
+
+def refuse_scorer(model: Any, scoring: Any) -> None:
+    """Raise where a score would have to look at single rows of data that are elsewhere."""
+    own = "accuracy" if is_classifier(model) else "r2"
+    if scoring is not None and scoring != own:
+        raise ValueError(
+            f"`scoring` must be None or {own!r} where rows are not at hand, got {shown(scoring)}; give arrays."
+        )
