@@ -1,20 +1,37 @@
-"""Choosing radius and exponent."""
+"""Choosing radius and exponent: grids, scores, results, and what goes along."""
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import sklearn
-from sklearn.linear_model import Ridge
-from sklearn.metrics import make_scorer, mean_absolute_error
-from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, cross_val_score
+from sklearn.linear_model import Lasso, LassoCV, MultiTaskLasso, Ridge
+from sklearn.metrics import accuracy_score, log_loss, make_scorer, mean_absolute_error, r2_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    ShuffleSplit,
+    TimeSeriesSplit,
+    cross_val_score,
+)
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler, scale
+from sklearn.preprocessing import StandardScaler
 
-from projfree import ConstrainedClassifierCV, ConstrainedRegressor, ConstrainedRegressorCV, LpBall
+from projfree import (
+    ConstrainedClassifierCV,
+    ConstrainedRegressor,
+    ConstrainedRegressorCV,
+    LpBall,
+    PrimalAveraging,
+)
 
 mpl.use("Agg")
 RADII = np.geomspace(0.1, 20.0, 6)
+MAE = make_scorer(mean_absolute_error, greater_is_better=False)
+pytestmark = pytest.mark.filterwarnings("ignore:.*that was tried, and .* ones may score better:UserWarning")
 
 
 @pytest.fixture(scope="module")
@@ -49,26 +66,113 @@ def test_the_answer_is_a_plain_fit_with_the_chosen_radius(table):
     np.testing.assert_array_equal(path.coefs[list(path.radii).index(search.radius_)], search.coef_)
     norms = [LpBall(1.5, 1.0).norm(w) for w in path.coefs]
     assert np.all(np.array(norms) <= path.radii * (1 + 1e-9))
-    assert np.all(np.diff(path.values) <= 1e-9)
     assert np.all(np.diff(path.multipliers) <= 1e-6)
-    assert np.all(path.gaps <= 1e-10)
 
 
-def test_the_default_grid_spans_the_norm_of_a_ridge_regression(table):
+# ---------------------------------------------------------------------- the automatic grid
+
+KINDS = {
+    "l_1": {"p": 1},
+    "l_2": {"p": 2},
+    "between": {"p": 1.5},
+    "positive": {"p": 1, "positive": True},
+    "another solver": {"p": 1, "solver": PrimalAveraging(), "tol": 1e-3},
+    "free column": {"p": 2, "free": [1]},
+    "scaled": {"p": 1, "standardize": True},
+}
+
+
+@pytest.mark.parametrize("classify", [False, True], ids=["squared", "logistic"])
+@pytest.mark.parametrize("name", KINDS)
+def test_the_grid_of_multipliers_begins_where_all_coefficients_are_zero(table, name, classify):
     X, y, _ = table
-    search = ConstrainedRegressorCV(p=[1, 2], radii=5, standardize=True).fit(X, y)
-    assert search.radii_.shape == (2, 5)
-    coef = Ridge().fit(scale(X), y).coef_
-    for p, radii in zip((1, 2), search.radii_, strict=True):
-        middle = np.linalg.norm(coef, p)
-        np.testing.assert_allclose(radii, np.geomspace(middle / 30, middle * 30, 5))
+    kind = ConstrainedClassifierCV if classify else ConstrainedRegressorCV
+    search = kind(radii=10, cv=3, **KINDS[name]).fit(X, y > 0 if classify else y)
+    mu, radii = search.path_.multipliers, search.path_.radii
+    assert radii[0] == 0.0
+    assert np.all(np.diff(radii) >= 0.0)
+    assert np.all(np.diff(mu) <= 0.0)
+    assert mu[-1] / mu[0] < 1e-2
+    np.testing.assert_array_equal(search.radii_[0], radii)
+    assert radii[-1] > search.radius_ > 0.0
+    assert search.multiplier_ == pytest.approx(mu[list(radii).index(search.radius_)], rel=0.05)
+    assert search.verify(X, y > 0 if classify else y).ok
+
+
+def test_multipliers_are_those_of_the_lasso(table):
+    X, y, _ = table
+    search = ConstrainedRegressorCV(p=1, radii=30, cv=KFold(4), tol=1e-8).fit(X, y)
+    alphas = search.path_.multipliers / 2.0
+    peer = LassoCV(alphas=alphas, cv=KFold(4), tol=1e-10).fit(X, y)
+    single = [cross_val_score(Lasso(alpha=a, tol=1e-10), X, y, cv=KFold(4)).mean() for a in alphas]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], single, atol=3e-3)
+    assert search.score(X, y) == pytest.approx(peer.score(X, y), abs=0.01)
+
+
+def test_levels_of_other_norms_are_penalties_too(table):
+    X, y, s = table
+    search = ConstrainedRegressorCV(p=2, radii=8, cv=KFold(3)).fit(X, y, s)
+    penalties = search.path_.multipliers[1:] / search.radii_[0, 1:] * s.sum() / 2.0
+    for k, alpha in enumerate(penalties):
+        np.testing.assert_allclose(search.path_.coefs[k + 1], Ridge(alpha).fit(X, y, s).coef_, atol=1e-2)
+    Y = np.column_stack([y, X[:, 2] - X[:, 3], y])
+    search = ConstrainedRegressorCV(norm="group", radii=8, cv=3, tol=1e-8).fit(X, Y)
+    for k in (1, 4, 7):
+        alpha = search.path_.multipliers[k] / 2.0
+        np.testing.assert_allclose(search.path_.coefs[k], MultiTaskLasso(alpha).fit(X, Y).coef_, atol=3e-2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "p"), [(ConstrainedRegressorCV, 2), (ConstrainedClassifierCV, 1.5), (ConstrainedClassifierCV, 2)]
+)
+def test_a_grid_goes_on_where_its_last_value_is_the_best(kind, p):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 3))
+    y = X @ [1.0, -2.0, 0.5] + 1e-3 * rng.standard_normal(120)
+    y, scoring = (y, None) if kind is ConstrainedRegressorCV else (y + 0.1 * rng.logistic(size=120) > 0, "neg_log_loss")
+    search = kind(p=p, radii=5, scoring=scoring, cv=3).fit(X, y)
+    assert search.extended_ > 0
+    assert search.radii_.shape[1] == 5 + search.extended_ == search.scores_.shape[1]
+    assert search.best_score_ > search.scores_.mean(axis=2)[0, 4]
+
+
+def test_a_path_ends_where_scores_have_fallen_for_ten_values():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 200)), rng.standard_normal(60)
+    search = ConstrainedRegressorCV(p=1, cv=3).fit(X, y)
+    assert 10 <= search.radii_.shape[1] < 50
+    assert np.isfinite(search.scores_).all()
+    several = ConstrainedRegressorCV(p=[1, 2], cv=3, radii=[0.1, 0.2]).fit(X, y)
+    assert several.scores_.shape == (2, 2, 3)
+
+
+@pytest.mark.parametrize("p", [[1, 2], [2, 1]])
+def test_paths_of_several_exponents_may_differ_in_length(table, p):
+    X, y, _ = table
+    search = ConstrainedRegressorCV(p=p, cv=3).fit(X, y)
+    tried = np.isfinite(search.radii_)
+    np.testing.assert_array_equal(tried, np.isfinite(search.scores_).all(axis=2))
+    assert len(search.cv_results_["params"]) == tried.sum()
+    assert search.cv_results_["params"][search.best_index_] == {"p": search.p_, "radius": search.radius_}
+    assert search.cv_results_["mean_test_score"][search.best_index_] == search.best_score_
+
+
+def test_where_features_say_nothing_all_coefficients_are_zero():
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    for p in (1, 1.5, 2):
+        search = ConstrainedRegressorCV(p=p, cv=3).fit(X, np.ones(30))
+        assert (search.radius_, search.radii_.shape) == (0.0, (1, 1))
+        np.testing.assert_allclose(search.predict(X), 1.0)
+
+
+# ---------------------------------------------------------------------- what a search has
 
 
 def test_the_one_standard_error_rule_prefers_small_radii(table):
     X, y, _ = table
-    best = ConstrainedRegressorCV(radii=12).fit(X, y)
-    small = ConstrainedRegressorCV(radii=12, rule="one_standard_error").fit(X, y)
-    assert small.radius_ <= best.radius_
+    best = ConstrainedRegressorCV().fit(X, y)
+    small = ConstrainedRegressorCV(rule="one_standard_error").fit(X, y)
+    assert small.radius_ < best.radius_
     with pytest.raises(ValueError, match=r"^`rule` must be one of 'best', 'one_standard_error', got 'worst'\.$"):
         ConstrainedRegressorCV(rule="worst").fit(X, y)
 
@@ -173,3 +277,122 @@ def test_scores_that_are_never_defined_choose_nothing(table):
         ConstrainedRegressorCV(cv=LeaveOneOut(), radii=3).fit(X, y)
     found = ConstrainedRegressorCV(cv=LeaveOneOut(), radii=3, scoring="neg_mean_squared_error").fit(X, y)
     assert np.isfinite(found.best_score_)
+
+
+# ---------------------------------------------------------------------- radii that are given
+
+
+@pytest.fixture(scope="module")
+def scaled_table(table):
+    X, y, s = table
+    return X * [1, 1, 1, 5, 1, 0.2, 1, 1] + 3.0, y, s
+
+
+CASES = {
+    "plain": {},
+    "no intercept": {"fit_intercept": False},
+    "scaled": {"standardize": True},
+    "shuffled": {"cv": KFold(3, shuffle=True, random_state=0)},
+    "overlapping": {"cv": ShuffleSplit(3, random_state=0)},
+    "time": {"cv": TimeSeriesSplit(3)},
+    "another scorer": {"scoring": MAE},
+    "mean square": {"scoring": "neg_mean_squared_error"},
+}
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("name", CASES)
+def test_scores_are_those_of_separate_fits(scaled_table, name, p):
+    X, y, _ = scaled_table
+    settings = {"cv": 4, **CASES[name]}
+    search = ConstrainedRegressorCV(p=p, radii=RADII, **settings, tol=1e-8).fit(X, y)
+    own = {k: v for k, v in settings.items() if k not in ("cv", "scoring")}
+    for k, radius in enumerate(RADII):
+        model = ConstrainedRegressor(p=p, radius=radius, tol=1e-9, **own)
+        expected = cross_val_score(model, X, y, cv=settings["cv"], scoring=settings.get("scoring"))
+        np.testing.assert_allclose(search.scores_[0, k], expected, atol=1e-6, rtol=1e-6)
+    chosen = ConstrainedRegressor(p=p, radius=search.radius_, tol=1e-9, **own).fit(X, y)
+    np.testing.assert_allclose(search.coef_, chosen.coef_, atol=1e-5)
+    assert search.verify(X, y).ok
+    assert search.result_.relative_gap <= 1e-8
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, np.asarray])
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_weights_tables_and_outputs(scaled_table, kind, outputs):
+    X, y, s = scaled_table
+    X, Y = kind(np.where(X > 2.5, X, 0.0)), y if outputs == 1 else np.column_stack([y, -y + X[:, 2]])
+    search = ConstrainedRegressorCV(p=[1, 2], radii=RADII, cv=3, tol=1e-7).fit(X, Y, s)
+    for i, p in enumerate((1, 2)):
+        whole = ConstrainedRegressor(p=p, radius=RADII[3], tol=1e-10).fit(X, Y, s)
+        if search.p_ == p:
+            np.testing.assert_allclose(search.path_.coefs[3], whole.coef_, atol=1e-5)
+            np.testing.assert_allclose(search.path_.intercepts[3], whole.intercept_, atol=1e-4)
+            assert search.path_.multipliers[3] == pytest.approx(whole.multiplier_, rel=1e-4, abs=1e-6)
+        for k, (rows, held) in enumerate(KFold(3).split(X)):
+            # Whether columns are scaled is decided once, for all rows.
+            alone = ConstrainedRegressor(p=p, radius=RADII[3], tol=1e-10, standardize=search.standardize_)
+            alone.fit(X[rows], Y[rows], s[rows])
+            expected = r2_score(Y[held], alone.predict(X[held]), sample_weight=s[held])
+            assert search.scores_[i, 3, k] == pytest.approx(expected, abs=1e-6)
+    assert search.verify(X, Y, s).ok
+
+
+@pytest.mark.parametrize("radii", [0, 1, -1, -0.5, [1.0, 0.0], [-1.0, 2.0], [], True])
+def test_radii_must_be_positive(table, radii):
+    X, y, _ = table
+    with pytest.raises((ValueError, TypeError), match=r"^`radii` must be "):
+        ConstrainedRegressorCV(radii=radii).fit(X, y)
+    with pytest.raises(ValueError, match=r"^`radii` must be finite, got inf at index 1"):
+        ConstrainedRegressorCV(radii=[1.0, np.inf]).fit(X, y)
+
+
+def test_radii_that_were_given_are_all_that_is_tried(table):
+    X, y, _ = table
+    with pytest.warns(
+        UserWarning, match=r"^ConstrainedRegressorCV: the best radius, 0\.2, is the largest that was tried"
+    ):
+        search = ConstrainedRegressorCV(radii=[0.2, 0.05, 0.1]).fit(X, y)
+    np.testing.assert_array_equal(search.radii_, [[0.05, 0.1, 0.2]])
+
+
+def test_results_are_those_of_a_grid_search(table):
+    X, y, _ = table
+    ours = ConstrainedRegressorCV(p=[1.0, 2.0], radii=RADII[:4], cv=4, tol=1e-9).fit(X, y)
+    grid = GridSearchCV(ConstrainedRegressor(tol=1e-9), {"p": [1.0, 2.0], "radius": list(RADII[:4])}, cv=4).fit(X, y)
+    assert set(ours.cv_results_) <= set(grid.cv_results_)
+    assert ours.cv_results_["params"] == grid.cv_results_["params"]
+    for name in ["mean_test_score", "std_test_score", *(f"split{k}_test_score" for k in range(4))]:
+        np.testing.assert_allclose(ours.cv_results_[name], grid.cv_results_[name], atol=1e-6)
+    np.testing.assert_array_equal(ours.cv_results_["rank_test_score"], grid.cv_results_["rank_test_score"])
+    np.testing.assert_array_equal(ours.cv_results_["param_radius"], grid.cv_results_["param_radius"])
+    assert (ours.best_index_, ours.best_params_) == (grid.best_index_, grid.best_params_)
+    assert ours.best_score_ == pytest.approx(grid.best_score_, abs=1e-6)
+    assert np.all(ours.cv_results_["mean_fit_time"] > 0)
+
+
+def test_score_uses_the_scorer(table):
+    X, y, s = table
+    search = ConstrainedRegressorCV(radii=RADII, cv=3, scoring=MAE).fit(X, y)
+    assert search.score(X, y) == pytest.approx(-mean_absolute_error(y, search.predict(X)))
+    weighted = -mean_absolute_error(y, search.predict(X), sample_weight=s)
+    assert search.score(X, y, s) == pytest.approx(weighted)
+    plain = ConstrainedRegressorCV(radii=RADII, cv=3).fit(X, y)
+    assert plain.score(X, y, s) == pytest.approx(r2_score(y, plain.predict(X), sample_weight=s))
+    labels = y > np.median(y)
+    sure = ConstrainedClassifierCV(radii=RADII, cv=3, scoring="neg_log_loss").fit(X, labels)
+    assert sure.score(X, labels) == pytest.approx(-log_loss(labels, sure.predict_proba(X)))
+    plain = ConstrainedClassifierCV(radii=RADII, cv=3).fit(X, labels)
+    assert plain.score(X, labels) == pytest.approx(accuracy_score(labels, plain.predict(X)))
+
+
+def test_radii_with_many_minimisers_are_scored_by_what_is_delivered():
+    """Beyond the radius at which the rows are fitted exactly, the walk and a run end at different interpolations."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 120))
+    w = np.where(np.arange(120) < 4, 2.0, 0.0)
+    y = X @ w + 0.1 * rng.standard_normal(40)
+    search = ConstrainedRegressorCV(p=1, radii=[20.0, 40.0], cv=4, standardize=False).fit(X, y)
+    for radius, score in zip(search.radii_[0], search.cv_results_["mean_test_score"], strict=True):
+        single = ConstrainedRegressor(p=1, radius=float(radius), standardize=False)
+        assert score == pytest.approx(np.mean(cross_val_score(single, X, y, cv=4)), abs=0.05)

@@ -47,7 +47,7 @@ def test_the_bound_is_below_what_can_be_attained_and_the_model_attains_it(column
 def test_a_search_has_the_same_model():
     t, x, y = unix_time(np.random.default_rng(3))
     X = np.column_stack([t, x])
-    model = ConstrainedRegressorCV(p=1.5, free=[0]).fit(X, y)
+    model = ConstrainedRegressorCV(p=1.5, free=[0], radii=[0.5, 5.0]).fit(X, y)
     assert model.score(X, y) > 0.99
     assert Fraction(model.result_.bound) <= exact_least_squares(X, y)
 

@@ -37,8 +37,9 @@ from projfree.solvers.choose import MOST_PARAMETERS
 #: A solution: the parameter and the intercept.
 Solution = tuple[Array, Any]
 
-#: The tolerance of `LassoCV`, for solutions that are scored and nothing else.
-SCORED = 1e-4
+#: The tolerance of `LassoCV`, for solutions that are scored and nothing else; Newton steps on working sets converge so
+#: quickly that two more digits cost little, and without them neighbouring levels share a solution.
+SCORED, SCORED_SETS = 1e-4, 1e-6
 #: The smallest multiplier of a grid is this part of the largest, as in `LassoCV`.
 SMALLEST = 1e-3
 #: A level moves by this factor at most where a secant predicts it, as a line says little farther away; and at least.
@@ -362,6 +363,6 @@ def path_solver(
     if ridge and (f.structure.hessian or f.structure.quadratic):
         return RidgePath(problem, ball, tol, start)
     if has_working_sets(f, ball):
-        return WorkingSetPath(problem, ball, tol, start)
+        return WorkingSetPath(problem, ball, max(model.tol, SCORED_SETS), start)
     settings = {"solver": model.solver, "max_iter": model.max_iter}
     return RadiusSolver(problem, ball, tol, start, settings=settings)
