@@ -29,9 +29,9 @@ from projfree.estimators.table import Table
 from projfree.objectives import QuadraticForm
 from projfree.objectives.evaluation import Evaluation
 from projfree.run import path
+from projfree.run.certificate import multiplier
 from projfree.sets import ConstraintSet, GroupBall
 from projfree.sets.base import resized
-from projfree.sets.free import multiplier
 from projfree.solvers.choose import MOST_PARAMETERS
 
 #: A solution: the parameter and the intercept.
