@@ -160,6 +160,12 @@ def test_an_average_with_an_estimate_bounds_nothing(seed, a):
     np.testing.assert_array_equal(((1 - a) * m + a * estimate).gradient, (1 - a) * m.gradient + a * estimate.gradient)
 
 
+@pytest.mark.parametrize("a", [-1.0, -1e-300, math.nan])
+def test_a_negative_weight_is_refused(a):
+    with pytest.raises(ValueError, match=f"{a:g}"):
+        a * Minorant(1.0, np.ones(2))
+
+
 def test_zero_times_an_estimate_is_the_zero_function():
     nothing = 0.0 * Minorant(-math.inf, np.ones(D))
     assert nothing.constant == 0.0

@@ -14,6 +14,8 @@ from projfree.checks import Array, shown
 from projfree.cli import options
 from projfree.cli.output import DONE, SHORT, check_place, guarded, note, reporting, save_model, show_fields, show_json
 from projfree.cli.tables import Rows, column_of, read_rows
+from projfree.estimators.balls import ZERO_RADIUS
+from projfree.estimators.encoding import pack_encoder
 
 EPILOG = (
     "Examples:\n\n"
@@ -87,7 +89,7 @@ def fit(
         enough = len(test) > 1 or score_of(rows.loss) == "accuracy"  # one target explains no variation
         score = float(model.score(*rows.part(test, encoder))) if enough else None
         settings["standardize"] = settings["standardize"] if size or standardize is not None else True
-        final = size or {"radius": model.radius_}
+        final = size or {"radius": model.radius_ or ZERO_RADIUS}  # the best model may be the intercept alone
         model, encoder = fitted(np.arange(len(rows)), final, [model.p_] if chosen else exponents, None)
     if rows.labels is not None:
         model.classes_ = rows.labels
@@ -163,9 +165,7 @@ def groups_of(text: str | None, rows: Rows, encoder: Any, path: Path) -> list[in
     elif encoder is None:
         sources = list(rows.X.columns)
     else:
-        from projfree.estimators.encoding import levels_of
-
-        levels = levels_of(encoder)
+        levels = dict(pack_encoder(encoder)["text"])
         sources = [name for name in rows.X.columns if name not in levels]
         sources += [name for name, known in levels.items() for _ in known]
     columns = list(dict.fromkeys(sources))

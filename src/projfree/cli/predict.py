@@ -13,7 +13,7 @@ import typer
 from projfree.cli import options
 from projfree.cli.output import check_place, guarded, note, reporting, safe_cell, show_json, text_file
 from projfree.cli.tables import as_ids, chunks_of, column_of, features, kind_of, read_table
-from projfree.estimators.encoding import levels_of
+from projfree.estimators.encoding import pack_encoder
 
 EPILOG = (
     "Examples:\n\nprojfree predict model new.csv --out predictions.csv\n\n"
@@ -40,25 +40,25 @@ def predict(
     fitted = loaded(model)
     if proba and not hasattr(fitted, "predict_proba"):
         raise ValueError(f"--proba needs a model of classes whose loss has probabilities, and {str(model)!r} is none.")
-    lines = _lines(fitted, data, sep, header, proba, quiet or json)
-    first = next(lines)
-    several = range(len(first)) if not proba and len(first) > 1 else []
-    names = [f"prediction {j}" for j in several] or ["prediction"]
+    coef: Any = getattr(fitted[-1] if hasattr(fitted, "named_steps") else fitted, "coef_", None)
+    several = np.ndim(coef) == 2 and not hasattr(fitted, "classes_")
+    names = [f"prediction {j}" for j in range(len(coef))] if several else ["prediction"]
     names += [f"probability of {label}" for label in fitted.classes_.tolist()] if proba else []
+    lines, count = _lines(fitted, data, sep, header, proba, quiet or json), 0
     if out is None:
-        rows = [first, *lines]
+        rows = list(lines)
         if json:
-            single = len(names) == 1
-            show_json({"rows": len(rows), "columns": names, "predictions": [r[0] for r in rows] if single else rows})
+            predictions = [row[0] for row in rows] if len(names) == 1 else rows
+            show_json({"rows": len(rows), "columns": names, "predictions": predictions})
         else:
             typer.echo("\n".join(",".join(map(str, row)) for row in rows))
         return
-    count = 0
     with text_file(out, [data, model], force) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(names)
-        for count, row in enumerate((row for part in ([first], lines) for row in part), 1):  # noqa: B007
+        for row in lines:
             writer.writerow([safe_cell(cell) for cell in row])
+            count += 1
     with reporting(out):
         if json:
             show_json({"rows": count, "columns": names, "out": str(out)})
@@ -80,7 +80,8 @@ def _lines(
 ) -> Iterator[list[Any]]:
     """Predictions for each row of a table, a part of the table at a time."""
     ids = _ids(fitted)
-    levels = levels_of(fitted[0]) if hasattr(fitted, "named_steps") else {}
+    encoding = pack_encoder(fitted[0]) if hasattr(fitted, "named_steps") else {"medians": None, "text": []}
+    levels, impute = dict(encoding["text"]), encoding["medians"] is not None
     if kind_of(path) in (".parquet", ".npy"):
         frames = chunks_of(path)
     else:
@@ -91,7 +92,7 @@ def _lines(
             frame[column] = frame[column] if ids[name] else as_ids(frame[column])
         frames = iter([frame])
     for frame in frames:
-        X = _features(fitted, frame, path, levels)
+        X = _features(fitted, frame, path, list(levels), impute)
         for name, known in levels.items():
             unseen = int((~np.isin(X[name].to_numpy(dtype=str), known)).sum())
             have = "row has" if unseen == 1 else "rows have"
@@ -113,7 +114,7 @@ def _ids(fitted: Any) -> dict[str, bool]:
     return {str(name): kind not in "iufb" for name, kind in zip(fitted.columns[:2], kinds, strict=True)}
 
 
-def _features(fitted: Any, frame: Any, path: Path, levels: dict[str, list[str]]) -> Any:
+def _features(fitted: Any, frame: Any, path: Path, text: list[str], impute: bool) -> Any:
     """The columns that the model was fitted on, in its order."""
     if hasattr(fitted, "user_ids_"):
         return frame[[column_of(list(frame.columns), str(name), "the table", path) for name in fitted.columns[:2]]]
@@ -128,5 +129,4 @@ def _features(fitted: Any, frame: Any, path: Path, levels: dict[str, list[str]])
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise ValueError(f"{str(path)!r} has no column {missing[0]!r}, which the model was fitted on.")
-    impute = hasattr(fitted, "named_steps") and "simpleimputer" in str(fitted[0].named_transformers_).lower()
-    return features(frame[list(names)], list(levels), impute=impute)
+    return features(frame[list(names)], text, impute=impute)

@@ -66,21 +66,16 @@ def _level_name(column: str, level: Any) -> str:
     return f"{column}={level}"
 
 
-def levels_of(encoder: Any) -> dict[str, list[str]]:
-    """The levels of each column of text."""
-    columns = {name: names for name, _, names in encoder.transformers}.get("text", [])
-    fitted = encoder.named_transformers_["text"][-1].categories_ if columns else []
-    return {name: [str(level) for level in levels] for name, levels in zip(columns, fitted, strict=True)}
-
-
 def pack_encoder(encoder: Any) -> dict[str, Any]:
     """Columns, levels and medians of a fitted encoder, in the terms of `projfree.persist`."""
     parts = {name: (part, columns) for name, part, columns in encoder.transformers}
     if not set(parts) <= {"numbers", "text"}:
         raise TypeError("`save` writes encoders of the command `projfree` only; save the estimator alone.")
-    imputer, numbers = parts.get("numbers", ("passthrough", []))
+    (imputer, numbers), text = parts.get("numbers", ("passthrough", [])), parts.get("text", (None, []))[1]
     medians = None if imputer == "passthrough" else encoder.named_transformers_["numbers"].statistics_.tolist()
-    return {"numbers": list(numbers), "medians": medians, "text": [[*pair] for pair in levels_of(encoder).items()]}
+    levels = encoder.named_transformers_["text"][-1].categories_ if text else []
+    named = [[name, list(map(str, known))] for name, known in zip(text, levels, strict=True)]
+    return {"numbers": list(numbers), "medians": medians, "text": named}
 
 
 def unpack_encoder(tree: Any) -> Any:
