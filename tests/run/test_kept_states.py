@@ -31,7 +31,8 @@ def test_an_active_set_that_is_none_is_refused(name, tmp_path):
     f, ball = problem(), LpBall(1, radius=8.0)
     minimize(f, ball, PairwiseFrankWolfe(), tol=0.0, max_iter=3, callbacks=[Checkpoint(tmp_path / "c", 1)])
     tree = persist.load(tmp_path / "c", kind=KIND)
-    tree["state"][name] = -1 - tree["state"][name]
+    active = tree["state"]["active_set"]
+    active[name] = -1 - active[name]
     persist.save(tmp_path / "c", tree, kind=KIND)
     with pytest.raises(ValueError, match="is damaged"):
         minimize(f, ball, state=tmp_path / "c", tol=0.0, max_iter=6)

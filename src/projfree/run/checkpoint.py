@@ -19,6 +19,7 @@ from projfree.run.loop import REMEDY, Run, fingerprint, kept_fields, refuse_othe
 from projfree.run.result import Trace
 from projfree.solvers import SOLVERS
 from projfree.solvers.base import Solver
+from projfree.solvers.pairwise import ActiveSet
 
 KIND = "projfree checkpoint"
 #: What is stored of a run, of its lower bound and of the averages in it, and the types that are read back.
@@ -159,8 +160,6 @@ def _restore(run: Run, tree: dict[str, Any]) -> None:
     if saved.pop("class") != kind.__name__:
         raise ValueError("its state is of another class")
     run.state = kind(**_decode_members(saved, kept_fields(kind), f), solver=run.state.solver)
-    if run.state.active_set is not None:
-        run.state.active_set.check()
     numbers = _decode_members(tree["run"], RUN, f)
     run.opened, run.passes_before = f.open(), numbers.pop("passes")
     vars(run).update(numbers)
@@ -186,8 +185,8 @@ def _encode(value: Any) -> Any:
     if isinstance(value, Point):
         b = value.intercept
         return {"w": _encode(value.w), "intercept": None if b is None else np.asarray(b)}
-    if isinstance(value, Minorant):
-        return _encode_members(value, kept_fields(Minorant))
+    if isinstance(value, Minorant | ActiveSet):
+        return _encode_members(value, kept_fields(type(value)))
     return pack(value) if isinstance(value, Structured) else value
 
 
@@ -207,6 +206,10 @@ def _decode(kind: str, value: Any, f: SmoothFunction) -> Any:
         if found["gradient"].shape != f.shape:
             raise ValueError(f"a gradient of shape {f.shape} was expected, got {found['gradient'].shape}")
         return Minorant(**found)
+    if kind == "ActiveSet":
+        active = ActiveSet(tuple(f.shape), **_decode_members(value, kept_fields(ActiveSet), f))
+        active.check()
+        return active
     if kind == "Array":
         if isinstance(value, dict):
             return unpack(value, f.structure.pattern)  # on the very pattern of the data

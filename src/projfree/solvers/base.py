@@ -83,6 +83,8 @@ class State:
         Fingerprint of the problem that the state belongs to, filled in by the run.
     solver : Solver or None
         The solver whose state it is, filled in by the run.
+    active_set : ActiveSet or None
+        The few vertices that the iterate is a convex combination of, where the solver keeps them.
     """
 
     t: int
@@ -97,6 +99,7 @@ class State:
     done: bool = field(default=False, metadata={"transient": True})
     problem: Mapping[str, str] = field(default_factory=dict, metadata={"transient": True}, repr=False)
     solver: Solver | None = field(default=None, metadata={"transient": True}, repr=False)
+    active_set: ActiveSet | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:
@@ -107,11 +110,6 @@ class State:
         if here is None or result is None or self.m is not here.tangent:
             return math.nan
         return inner(here.slope.gradient, here.point.w) + result.support
-
-    @property
-    def active_set(self) -> ActiveSet | None:
-        """The few vertices that the iterate is a convex combination of, where the solver keeps them."""
-        return None
 
 
 class Solver(ABC):

@@ -42,7 +42,7 @@ class ActiveSet:
         The weights.
     """
 
-    shape: tuple[int, ...]
+    shape: tuple[int, ...] = field(metadata={"transient": True})
     starts: Array
     places: Array
     values: Array
@@ -59,10 +59,6 @@ class ActiveSet:
         if {self.starts.dtype.kind, self.places.dtype.kind} != {"i"} or not all(self.weights >= 0.0) or not len(self):
             raise ValueError("an active set needs integer places and weights that are not negative")
         self.matrix.check_format(full_check=True)
-
-    def arrays(self) -> dict[str, Any]:
-        """The arrays by name, as a state holds them."""
-        return {name: getattr(self, name) for name in ("starts", "places", "values", "weights")}
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -115,27 +111,18 @@ class PairwiseState(State):
 
     Attributes
     ----------
-    starts, places, values, weights : ndarray
-        The active set, see `ActiveSet`.
     K : ndarray or None
-        The products of its vertices through the Hessian of a quadratic; None where they must be formed.
+        The products of the vertices through the Hessian of a quadratic; None where they must be formed.
     half_gap : float
         Half of the Frank-Wolfe gap at the last call of the oracle.
     idle : int
         The number of steps in a row whose decrease rounding hides.
     """
 
-    starts: Array
-    places: Array
-    values: Array
-    weights: Array
+    active_set: ActiveSet
     K: Array | None = None
     half_gap: float = math.inf
     idle: int = 0
-
-    @property
-    def active_set(self) -> ActiveSet:
-        return ActiveSet(tuple(self.x.w.shape), self.starts, self.places, self.values, self.weights)
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,7 +191,7 @@ class PairwiseFrankWolfe(Solver):
             raise TypeError("PairwiseFrankWolfe needs dense parameters; use CorrectivePrimalAveraging.")
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> PairwiseState:
-        return PairwiseState(t=0, x=start, seed=seed, **ActiveSet.of(start.w).arrays())
+        return PairwiseState(t=0, x=start, seed=seed, active_set=ActiveSet.of(start.w))
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, PairwiseState)
@@ -247,7 +234,7 @@ class PairwiseFrankWolfe(Solver):
             half_gap=math.inf if hidden else state.half_gap,
             idle=idle,
             done=idle >= IDLE,
-            **active.reweighted(weights).arrays(),
+            active_set=active.reweighted(weights),
         )
         return self._at(ball, state, there)
 
