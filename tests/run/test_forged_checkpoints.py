@@ -50,7 +50,7 @@ def lift(amount):
             "bound": tree["lower_bound"]["bound"] + amount,
             "witnessed": tree["lower_bound"]["bound"] + amount,
         }
-        for average in tree["averages"]:
+        for average in tree["lower_bound"]["averages"]:
             average["m"]["constant"] = np.float64(average["m"]["constant"] + amount)
         tree["state"]["m"]["constant"] = np.float64(tree["state"]["m"]["constant"] + amount)
 
@@ -94,8 +94,8 @@ DAMAGE = {
     "a list": lambda tree: tree.update(state=[]),
     "a stranger in the state": lambda tree: tree["state"].update(evil=1),
     "trace": lambda tree: tree.update(trace={"iteration": np.arange(3)}),
-    "averages": lambda tree: tree.update(averages=[{"m": {}, "z": 3}]),
-    "an average less": lambda tree: tree["averages"].pop(),
+    "averages": lambda tree: tree["lower_bound"].update(averages=[{"m": {}, "z": 3}]),
+    "an average less": lambda tree: tree["lower_bound"]["averages"].pop(),
     "a complex step": lambda tree: tree["state"].update(gamma=np.complex128(1j)),
     "a bound of the last step": lambda tree: tree["state"].update(bound=1e9),
     "another class of states": lambda tree: tree["state"].update({"class": "Popen"}),

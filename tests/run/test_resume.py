@@ -30,7 +30,7 @@ from projfree import (
     minimize,
     persist,
 )
-from projfree.run.checkpoint import _rebuild, _record
+from projfree.run.checkpoint import _decode, _encode
 
 BALL = LpBall(1.5, 1.0)
 KIND = "projfree checkpoint"
@@ -55,8 +55,8 @@ SETTINGS = [
 
 @pytest.mark.parametrize("chosen", SETTINGS, ids=repr)
 def test_every_solver_has_a_record(chosen, tmp_path):
-    persist.save(tmp_path / "a", {"solver": _record(chosen)}, kind="test")
-    again = _rebuild(persist.load(tmp_path / "a", kind="test")["solver"])
+    persist.save(tmp_path / "a", {"solver": _encode(chosen)}, kind="test")
+    again = _decode(persist.load(tmp_path / "a", kind="test")["solver"])
     assert again == chosen
     assert repr(again) == repr(chosen)
 
@@ -117,11 +117,11 @@ def test_a_solver_of_the_users_is_given_again(chosen, what, tmp_path):
     ("tree", "sentence"),
     [
         (
-            {"class": "Gone", "settings": {}},
+            {"class": "Gone"},
             r"solver Gone, which this projfree cannot make again \(Gone is not a class",
         ),
-        ({"class": "FrankWolfe", "settings": {"speed": 2}}, r"cannot make again \(.*speed.*\); give the solver as"),
-        ({"class": "WorkingSet", "settings": {"smallest": -1}}, r"cannot make again \(.*whole number.*\); give"),
+        ({"class": "FrankWolfe", "speed": 2}, r"cannot make again \(.*speed.*\); give the solver as"),
+        ({"class": "WorkingSet", "smallest": -1}, r"cannot make again \(.*whole number.*\); give"),
         ([], r"cannot make again"),
     ],
 )

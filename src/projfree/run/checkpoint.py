@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -13,24 +14,22 @@ import projfree.sampling as sampling
 import projfree.steps as steps
 from projfree import persist
 from projfree.algebra import Minorant, Point, Structured, pack, unpack
-from projfree.checks import all_finite, count, instance, real_array, stacklevel
+from projfree.checks import all_finite, count, instance, stacklevel
 from projfree.objectives.base import SmoothFunction
 from projfree.run.loop import REMEDY, Run, fingerprint, kept_fields, refuse_other
+from projfree.run.lower_bound import AveragedMinorant
 from projfree.run.result import Trace
 from projfree.solvers import SOLVERS
 from projfree.solvers.base import Solver
 from projfree.solvers.pairwise import ActiveSet
 
 KIND = "projfree checkpoint"
-#: What is stored of a run, of its lower bound and of the averages in it, and the types that are read back.
-RUN = {"best": "Point", "first_iteration": "int"} | dict.fromkeys(
-    ("passes", "seconds", "value", "first_value", "latest_gap", "centre_value", "next_tangent", "next_certificate"),
-    "float",
+#: What is stored of a run and of its lower bound, beside the state of the solver and the trace.
+RUN = (
+    *("best", "first_iteration", "passes", "seconds", "value", "first_value", "latest_gap", "centre_value"),
+    *("next_tangent", "next_certificate"),
 )
-LOWER_BOUND = {"witness": "Array | None", "count": "int", "due": "int"} | dict.fromkeys(
-    ("bound", "allowance", "witnessed"), "float"
-)
-AVERAGE = {"m": "Minorant", "z": "Array | None"}
+LOWER_BOUND = ("averages", "witness", "count", "due", "bound", "allowance", "witnessed")
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class SavedRun:
         """The solver that wrote it, or a ValueError that asks for it."""
         tree = self.tree.get("solver")
         try:
-            solver = _rebuild(tree)
+            solver = _decode(tree)
             instance("solver", solver, Solver, "FrankWolfe()")
         except Exception as error:  # a file may hold anything
             name = tree.get("class") if isinstance(tree, dict) else None
@@ -140,109 +139,103 @@ class SavedRun:
 
 def _snapshot(run: Run) -> dict[str, Any]:
     """The run as a tree of arrays and scalars."""
-    kind = type(run.state)
     return {
         "problem": fingerprint(run.f, run.ball, run.solver),
-        "solver": _record(run.solver),
-        "state": {"class": kind.__name__} | _encode_members(run.state, kept_fields(kind)),
-        "run": _encode_members(run, RUN),
-        "lower_bound": _encode_members(run.lower_bound, LOWER_BOUND),
-        "averages": [_encode_members(average, AVERAGE) for average in run.lower_bound.averages],
+        "solver": _encode(run.solver),
+        "state": {"class": type(run.state).__name__} | _members(run.state, kept_fields(type(run.state))),
+        "run": _members(run, RUN),
+        "lower_bound": _members(run.lower_bound, LOWER_BOUND),
         "trace": run.trace.columns(),
     }
 
 
 def _restore(run: Run, tree: dict[str, Any]) -> None:
     """Put a run where a snapshot is; the running one too, so that it remembers no more than a resumed one."""
-    f, kind = run.f, cast("Any", type(run.state))
+    kind = cast("Any", type(run.state))
     run.unproved = True  # and trusts no bound of the file
     saved = dict(tree["state"])
     if saved.pop("class") != kind.__name__:
         raise ValueError("its state is of another class")
-    run.state = kind(**_decode_members(saved, kept_fields(kind), f), solver=run.state.solver)
-    numbers = _decode_members(tree["run"], RUN, f)
-    run.opened, run.passes_before = f.open(), numbers.pop("passes")
-    vars(run).update(numbers)
-    vars(run.lower_bound).update(_decode_members(tree["lower_bound"], LOWER_BOUND, f))
-    for average, found in zip(run.lower_bound.averages, tree["averages"], strict=True):
-        vars(average).update(_decode_members(found, AVERAGE, f))
+    run.state = kind(**_restored(run.state, kept_fields(kind), saved, run.f), solver=run.state.solver)
+    vars(run.lower_bound).update(_restored(run.lower_bound, LOWER_BOUND, tree["lower_bound"], run.f))
+    found = _restored(run, RUN, tree["run"], run.f)
+    run.opened, run.passes_before = run.f.open(), found.pop("passes")
+    vars(run).update(found)
     count("iteration", run.iteration, lowest=0)
     run.trace = Trace(tree["trace"])
 
 
-def _encode_members(owner: Any, kinds: dict[str, str]) -> dict[str, Any]:
-    return {name: _encode(getattr(owner, name)) for name in kinds}
+def _members(owner: Any, names: Iterable[str]) -> dict[str, Any]:
+    return {name: _encode(getattr(owner, name)) for name in names}
 
 
-def _decode_members(tree: dict[str, Any], kinds: dict[str, str], f: SmoothFunction) -> dict[str, Any]:
-    if tree.keys() != kinds.keys():
-        raise ValueError(f"it has other members: {', '.join(map(str, sorted(tree.keys() ^ kinds.keys())))}")
-    return {name: _decode(kind, tree[name], f) for name, kind in kinds.items()}
+def _restored(owner: Any, names: Collection[str], tree: dict[str, Any], f: SmoothFunction) -> dict[str, Any]:
+    """The members of a run or a state as they were, each of the kind that it has in ``owner``."""
+    if tree.keys() != set(names):
+        raise ValueError(f"it has other members: {', '.join(map(str, sorted(tree.keys() ^ set(names))))}")
+    return {name: _like(getattr(owner, name), _decode(tree[name], f)) for name in names}
 
 
-def _encode(value: Any) -> Any:
-    """A point, a minorant or a parameter as arrays and scalars; other values as they are."""
-    if isinstance(value, Point):
-        b = value.intercept
-        return {"w": _encode(value.w), "intercept": None if b is None else np.asarray(b)}
-    if isinstance(value, Minorant | ActiveSet):
-        return _encode_members(value, kept_fields(type(value)))
-    return pack(value) if isinstance(value, Structured) else value
-
-
-def _decode(kind: str, value: Any, f: SmoothFunction) -> Any:
-    """Undo `_encode` for a value of a declared type, with the type, shapes and finite numbers checked."""
-    kind, _, optional = kind.partition(" | ")
-    if value is None and optional:
-        return None
-    if kind == "Point":
-        found = _decode_members(value, {"w": "Array", "intercept": "Array | None"}, f)
-        w, b, shape = found["w"], found["intercept"], f.structure.intercept_shape
-        if b is not None and shape not in (None, b.shape):
-            raise ValueError(f"an intercept of shape {shape} was expected, got {b!r:.80}")
-        return f.point(w, b)
-    if kind == "Minorant":
-        found = _decode_members(value, kept_fields(Minorant), f)
-        if found["gradient"].shape != f.shape:
-            raise ValueError(f"a gradient of shape {f.shape} was expected, got {found['gradient'].shape}")
-        return Minorant(**found)
-    if kind == "ActiveSet":
-        active = ActiveSet(tuple(f.shape), **_decode_members(value, kept_fields(ActiveSet), f))
-        active.check()
-        return active
-    if kind == "Array":
-        if isinstance(value, dict):
-            return unpack(value, f.structure.pattern)  # on the very pattern of the data
-        if not isinstance(value, np.ndarray):
-            raise ValueError(f"an array was expected, got {value!r:.80}")
-        return all_finite("array", value if value.dtype.kind == "i" else real_array("array", value))
-    if kind == "int":
+def _like(own: Any, value: Any) -> Any:
+    """The value, if it is of the kind that the run has in its place: a count, a number or an array."""
+    if isinstance(own, list):
+        return [_like(mine, each) for mine, each in zip(own, value, strict=True)]
+    if isinstance(own, int):
         return count("number", value, lowest=0)
-    if kind == "float" and (isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating)):
-        raise ValueError(f"a number was expected, got {value!r:.80}")
+    kinds = int | float | np.integer | np.floating if isinstance(own, float) else type(own)
+    if own is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
+        raise ValueError(f"{type(own).__name__} was expected, got {value!r:.80}")
     return value
 
 
-def _record(solver: Any) -> Any:
-    """The solver as a tree of names and numbers; classes outside the package are recorded by their name alone."""
-    if solver is None or isinstance(solver, bool | int | float | str | np.generic):
-        return solver
-    name, kind = type(solver).__name__, _classes().get(type(solver).__name__)
-    if kind is not type(solver):
-        return {"class": name}
-    return {"class": name, "settings": {each.name: _record(getattr(solver, each.name)) for each in fields(kind)}}
+def _encode(value: Any) -> Any:
+    """A tree: objects by the name of their class and their fields, those of classes of the user's by the name alone."""
+    if isinstance(value, list):
+        return [_encode(each) for each in value]
+    if isinstance(value, Structured):
+        return pack(value)
+    if not is_dataclass(value):
+        return value
+    name = type(value).__name__
+    return {"class": name} | (_members(value, _fields(type(value))) if _classes().get(name) is type(value) else {})
 
 
-def _rebuild(tree: Any) -> Any:
-    """Undo `_record`; only classes of the package are made."""
-    if not isinstance(tree, dict):
-        return tree
-    if tree["class"] not in _classes() or "settings" not in tree:
-        raise ValueError(f"{tree['class']} is not a class of projfree")
-    return _classes()[tree["class"]](**{name: _rebuild(value) for name, value in tree["settings"].items()})
+def _decode(value: Any, f: SmoothFunction | None = None) -> Any:
+    """Undo `_encode`; only classes of the package are made, and points, minorants and vertices are those of ``f``."""
+    if isinstance(value, list):
+        return [_decode(each, f) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if "class" not in value:  # on the very pattern of the data
+        return unpack(value, None if f is None else f.structure.pattern)
+    kind = _classes().get(value["class"])
+    if kind is None:
+        raise ValueError(f"{value['class']} is not a class of projfree")
+    found = {name: _decode(each, f) for name, each in value.items() if name != "class"}
+    if kind is Point and f is not None:
+        b, shape = found["intercept"], f.structure.intercept_shape
+        if b is not None and shape not in (None, b.shape):
+            raise ValueError(f"an intercept of shape {shape} was expected, got {b!r:.80}")
+        return f.point(found["w"], None if b is None else all_finite("intercept", b))
+    if kind is Minorant and f is not None:
+        g = found.pop("gradient")
+        if g.shape != f.shape:
+            raise ValueError(f"a gradient of shape {f.shape} was expected, got {g.shape}")
+        return Minorant(gradient=g, **{name: float(number) for name, number in found.items()})
+    if kind is ActiveSet and f is not None:
+        active = ActiveSet(tuple(f.shape), **found)
+        active.check()
+        return active
+    return kind(**found)
+
+
+def _fields(kind: Any) -> tuple[str, ...]:
+    """The fields of a class that are stored; a point is no longer a mixture."""
+    return ("w", "intercept") if kind is Point else tuple(kept_fields(kind))
 
 
 def _classes() -> dict[str, Any]:
-    """The classes that a record can name: the package's solvers, step rules and samplings."""
+    """The classes that are stored with their fields: the package's solvers, step rules, samplings and algebra."""
     parts = [getattr(part, name) for part in (steps, sampling) for name in dir(part)]
-    return {kind.__name__: kind for kind in (*SOLVERS, *parts) if isinstance(kind, type) and is_dataclass(kind)}
+    every = (*SOLVERS, Point, Minorant, ActiveSet, AveragedMinorant, *parts)
+    return {kind.__name__: kind for kind in every if isinstance(kind, type) and is_dataclass(kind)}
