@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projfree import as_data
-from projfree.algebra import LowRank, Point, frozen, mix
+from projfree.algebra import Point, frozen, mix
 from projfree.algebra.point import MOST_PARTS
 from projfree.data.rows import FormImages, Step
 from projfree.data.workspace import MOST_IMAGES
@@ -118,19 +118,6 @@ def test_what_cancels_has_no_parts_and_needs_no_pass(u):
         assert workspace.rows_read == (ROWS if v.w.any() else 0)
 
 
-def test_mixing_and_reading_change_no_part():
-    p, q = fresh([1.0, 2.0, 3.0]), fresh([-1.0, 0.0, 1.0])
-    workspace = as_data(A, np.zeros(ROWS)).open()
-    workspace.fold(FormImages(), (q,))
-    before = [(x.w.copy(), workspace.fold(WholeImage(), (x,))) for x in (p, q)]
-    z = 0.25 * p + 0.75 * q
-    workspace.fold(FormImages(), (z,))
-    workspace.sweep(FormImages(), (z, p, q))
-    for point, (w, u) in zip((p, q), before, strict=True):
-        np.testing.assert_array_equal(point.w, w)
-        np.testing.assert_array_equal(workspace.fold(WholeImage(), (point,)), u)
-
-
 def test_points_that_are_held_make_all_their_mixtures_free():
     v, x = fresh([1.0, 0.0, 2.0]), fresh([0.0, 1.0, 0.0])
     z, elsewhere = 0.5 * x + 0.5 * v, 0.9 * x + 0.1 * v
@@ -142,15 +129,6 @@ def test_points_that_are_held_make_all_their_mixtures_free():
             assert workspace.holds(point)
             np.testing.assert_allclose(workspace.fold(WholeImage(), (point,)), A @ point.w, rtol=1e-14)
         assert workspace.rows_read == ROWS
-
-
-def test_the_same_point_is_one_part():
-    x, v = fresh([1.0, 0.0, 2.0]), fresh([0.0, 1.0, 0.0])
-    assert (0.5 * (0.5 * x + 0.5 * v) + 0.25 * x).of == ((0.5, x), (0.25, v))
-    again = x.alone(np.array(3.0))
-    (part,) = (0.5 * x + 0.5 * again).of
-    assert part[0] == 1.0
-    assert part[1].handle is x.handle
 
 
 def test_intercepts_mix_by_mass_and_vertices_have_none():
@@ -169,14 +147,6 @@ def test_an_intercept_that_was_found_replaces_the_average():
     np.testing.assert_array_equal(z.intercept, [7.0, 8.0])
     assert z.of == ((0.5, x), (0.5, y))
     np.testing.assert_array_equal(x.intercept, [1.0, -1.0])
-
-
-def test_a_mixture_is_another_point():
-    """Also one of a single point: what was found at that one is not found at the mixture."""
-    x = fresh(np.ones(D))
-    assert (1.0 * x).handle is not x.handle
-    assert (1.0 * x).of == ((1.0, x),)
-    assert x != fresh(np.ones(D))  # points are told apart by their handles alone
 
 
 def points():
@@ -216,11 +186,3 @@ def test_a_copy_is_a_point_of_its_own(again):
 def test_a_copy_is_read_only_too(again):
     with pytest.raises(ValueError, match="read-only"):
         again(fresh([1.0, 0.0, 2.0])).w[0] = 7.0
-
-
-def test_factors_mix_too():
-    rng = np.random.default_rng(0)
-    v = Point(LowRank.of(rng.standard_normal((4, 2)), rng.standard_normal((3, 2))))
-    z = 0.5 * v + 0.25 * v
-    np.testing.assert_allclose(z.w.toarray(), 0.75 * v.w.toarray(), rtol=1e-14)
-    assert z.of == ((0.75, v),)

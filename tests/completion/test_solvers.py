@@ -237,8 +237,13 @@ def test_iterates_that_outgrow_their_memory(monkeypatch, solver, weighted):
     monkeypatch.setattr(spectra, "MOST_BLOCK", 4)
     f = Objective(Squared(), data)
     cut = []
-    shortened = LowRank.shortened_to
-    monkeypatch.setattr(LowRank, "shortened_to", lambda w, k: cut.append(k) or shortened(w, k))
+    compressed = LowRank.compressed
+
+    def counted(w, relative=None, columns=None):
+        cut.extend([] if columns is None else [columns])
+        return compressed(w, relative, columns)
+
+    monkeypatch.setattr(LowRank, "compressed", counted)
     result = minimize(f, ball, solver, tol=1e-9, max_iter=40)
     assert cut  # else this test shows nothing
     assert result.w.rank <= 12

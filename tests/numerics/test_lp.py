@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
-from projfree.numerics.projections import project, project_groups, project_rows, simplex_rows
+from projfree.numerics.projections import project, project_groups
 
 DIGITS = Context(prec=50, Emax=10**9, Emin=-(10**9))
 EXPONENTS = [1, 1 + 1e-10, 1.001, 1.05, 1.3, 1.9, 2, 2.2, 4, 20, 500, 1e6, 1e12, math.inf]
@@ -87,23 +87,6 @@ def test_weighted_projection_solves_its_problem(p):
             g = w - x
             gap = radius * lp_norm(g / d, conjugate(p)) - float(g @ x)
             assert gap <= 1e-13 * radius * lp_norm(w / d, conjugate(p))
-
-
-def test_rows_are_projected_one_by_one():
-    w = np.random.default_rng(3).standard_normal((6, 4))
-    w[2] = 0.0
-    radius = np.array([0.1, 10.0, 1.0, 0.0, 2.0, 1.0])
-    for p in (1, 1.3, 2, 5, math.inf):
-        x = project_rows(w, p, radius)
-        for i in (0, 1, 2, 4, 5):
-            np.testing.assert_allclose(x[i], project(w[i], p, radius[i]), rtol=1e-13, atol=1e-16)
-        assert not x[3].any()
-
-
-def test_threshold_keeps_digits_against_a_tiny_radius():
-    np.testing.assert_allclose(simplex_rows(np.array([[1.0, 1.0, 0.5]]), 1e-30), [[5e-31, 5e-31, 0]])
-    np.testing.assert_allclose(simplex_rows(np.array([[1.0, 0.5]]), 3.0), [[1.75, 1.25]])
-    np.testing.assert_allclose(project(np.array([1e300, 1e299]), 1.0, 1e-5), [1e-5, 0])
 
 
 MIXED = [(1, 1.1), (1.1, 1), (1.5, 3), (3, 1.5), (math.inf, 1), (math.inf, 2), (1, 20), (20, 1.1), (1.3, math.inf)]

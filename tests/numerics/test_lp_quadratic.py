@@ -109,13 +109,6 @@ def test_linear_functions(p):
 
 
 @pytest.mark.parametrize("p", EXPONENTS)
-def test_nothing_to_do(p):
-    found = minimise_quadratic(np.eye(3), np.zeros(3), p, 1.0)
-    assert not found.w.any()
-    assert found.exact
-
-
-@pytest.mark.parametrize("p", EXPONENTS)
 @pytest.mark.parametrize("scale", [1e-120, 1e120])
 def test_every_scale(p, scale):
     H, b, radius = draw(np.random.default_rng(3), 8, 100.0, p, 0.5)
@@ -140,12 +133,6 @@ def test_the_multiplier_falls_as_the_radius_grows(p):
     multipliers = [solved(H, b, p, rho * radius).multiplier for rho in (0.01, 0.1, 0.5, 0.9, 1.1)]
     assert multipliers == sorted(multipliers, reverse=True)
     assert multipliers[-1] <= 1e-9 * multipliers[0]
-
-
-def test_scales_beyond_floating_point_have_an_answer():
-    found = minimise_quadratic(np.eye(3), np.full(3, 1e-310), 2.0, 2.0)
-    assert np.isfinite(found.w).all()
-    assert np.linalg.norm(found.w) <= 2.0
 
 
 @given(

@@ -25,13 +25,6 @@ def test_k_support_lies_between_l_1_and_l_2(w):
     assert all(b >= a * (1 - 1e-13) for a, b in pairwise(duals))
 
 
-@given(gradients((5,), extreme=False), st.integers(1, 5))
-def test_k_sparse_points_have_their_euclidean_norm(w, k):
-    sparse = np.where(np.argsort(np.argsort(-np.abs(w), kind="stable")) < k, w, 0.0)
-    assert KSupportBall(k, 1.0).norm(sparse) == pytest.approx(np.linalg.norm(sparse), rel=1e-12)
-    assert np.count_nonzero(KSupportBall(k, 2.0).lmo(w)) <= k
-
-
 @given(gradients((8,), extreme=False), st.integers(1, 9), st.sampled_from((0.01, 0.7, 3.0)))
 def test_the_nearest_point_of_the_k_support_ball(w, k, radius):
     """What is left behind has its largest product with the answer itself, for every k; at the ends it is known."""
@@ -73,16 +66,6 @@ def test_the_support_is_an_upper_bound_for_a_wrong_assignment_too(g, order):
     """Prices bound every assignment, whatever they were made from."""
     best = min(float(g[range(4), list(p)].sum()) for p in permutations(range(4)))
     assert _dual(g, np.array(order)) >= -best - 1e-15
-
-
-def test_a_permutation_is_kept_by_noise():
-    """A matrix of distances after a shuffle has the shuffle as its assignment, at 60 x 60."""
-    rng = np.random.default_rng(0)
-    order, points = rng.permutation(60), rng.standard_normal((60, 3))
-    cost = np.linalg.norm(points[order][:, None] - points[None] + 1e-3, axis=2)
-    v = Birkhoff().lmo(cost)
-    np.testing.assert_array_equal(v.argmax(axis=1), order)
-    assert -Birkhoff().support(-cost) == pytest.approx(float(np.vdot(cost, v)), rel=1e-13)
 
 
 @pytest.mark.parametrize(

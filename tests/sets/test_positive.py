@@ -78,15 +78,6 @@ def test_minima_over_the_positive_part(loss, p):
         assert result.certificate.verify(X, y).ok
 
 
-def test_groups_of_rows_of_a_matrix_are_blocks():
-    """With labels, a matrix is grouped by rows: the norm is that of the blocks."""
-    W = np.random.default_rng(5).standard_normal((6, 2))
-    blocks = [np.linalg.norm(W[np.equal(LABELS, g)]) for g in range(3)]
-    assert GroupBall(2, 1, 1.0, LABELS).norm(W) == pytest.approx(sum(blocks), rel=1e-14)
-    alone = GroupBall(2, 1, 1.0, range(6))
-    assert alone.norm(W) == pytest.approx(GroupBall(2, 1, 1.0).norm(W), rel=1e-15)
-
-
 def test_sentences():
     with pytest.raises(TypeError, match=r"^`Positive\(ball=\.\.\.\)` must be an LpBall or a GroupBall"):
         Positive(SchattenBall(1, 1.0))

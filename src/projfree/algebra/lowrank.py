@@ -19,9 +19,9 @@ MOST_COLUMNS = 512
 #: go, down to half of it, and what they were is counted.
 FACTOR_BYTES, FEWEST_COLUMNS = 1 << 28, 160
 #: What a compression may cut, relative to the Frobenius norm: rounding on small matrices, a little more on large ones.
-SMALL_SIDE, CUT_SMALL, CUT_LARGE = 1024, 1e-13, 1e-7
+CUT_SMALL, CUT_LARGE = 1e-13, 1e-7
 #: The rounding of a decomposition for each column, relative to the largest singular value.
-ROUNDING = 16.0 * float(np.finfo(np.float64).eps)
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
 class Factor:
@@ -90,8 +90,7 @@ class LowRank(Structured):
         return total.compressed() if total.rank > limit else total
 
     def __mul__(self, a: Any) -> LowRank:
-        a = float(a)
-        return LowRank(self.shape, [(a * c, factor) for c, factor in self.terms] if a else ())
+        return LowRank(self.shape, [(float(a) * c, factor) for c, factor in self.terms] if a else ())
 
     @property
     def rank(self) -> int:
@@ -144,40 +143,28 @@ class LowRank(Structured):
         """Whether its rank is within its capacity; always where the smaller side is, which no compression exceeds."""
         return self.rank <= self.capacity or min(self.shape) <= self.capacity
 
-    def shortened(self) -> LowRank:
-        """The matrix itself where it fits, else its leading part in half of the capacity."""
-        return self if self.fits else self.shortened_to(self.capacity // 2)
+    def compressed(self, cut: float | None = None, columns: int | None = None) -> LowRank:
+        """The leading part of the matrix, by the relative cut and in so many columns; `cut` counts what it leaves out.
 
-    def shortened_to(self, columns: int) -> LowRank:
-        """The leading part of the matrix in so many columns; `cut` counts what it leaves out.
-
-        The rest shrinks by the rounding of the decomposition, so that no Schatten norm grows.
-        """
-        u, sigma, v = self.decomposed()
-        slack = ROUNDING * self.rank
-        lost = float(np.linalg.norm(sigma[columns:])) + 2.0 * slack * float(np.linalg.norm(sigma))
-        kept = (1.0 - slack) * sigma[:columns]
-        return LowRank.of(u[:, :columns] * kept, v[:, :columns], self.cut + lost)
-
-    def compressed(self, cut: float | None = None) -> LowRank:
-        """The same matrix with as few columns as the relative cut allows; what went is added to `cut`.
-
-        Singular values are only dropped, so no Schatten norm grows.
+        No Schatten norm grows.
         """
         if not self.terms:
             return self
-        u, sigma, v, lost = self.truncated(cut)
+        u, sigma, v, lost = self.truncated(cut, columns)
         return LowRank.of(u * sigma, v, self.cut + lost)
 
-    def truncated(self, cut: float | None = None) -> tuple[Array, Array, Array, float]:
-        """The decomposition without the smallest singular values, up to the relative cut, and the size of what went."""
-        allowed = cut if cut is not None else CUT_SMALL if min(self.shape) <= SMALL_SIDE else CUT_LARGE
+    def truncated(self, cut: float | None = None, columns: int | None = None) -> tuple[Array, Array, Array, float]:
+        """The decomposition without the smallest singular values, and the size of what went.
+
+        The others shrink by the rounding of the decomposition.
+        """
+        allowed = cut if cut is not None else CUT_SMALL if min(self.shape) <= MOST_COLUMNS else CUT_LARGE
         u, sigma, v = self.decomposed()
         tail = np.sqrt(np.cumsum(sigma[::-1] ** 2)[::-1])  # of dropping everything from here on
-        keep = int(np.count_nonzero(tail > allowed * tail[0])) if len(tail) and tail[0] > 0.0 else 0
-        lost = float(tail[keep]) if keep < len(tail) else 0.0
-        rounding = ROUNDING * self.rank * float(tail[0] if len(tail) else 0.0)
-        return u[:, :keep], sigma[:keep], v[:, :keep], lost + rounding
+        keep = min(int(np.count_nonzero(tail > allowed * tail[:1])), len(sigma) if columns is None else columns)
+        rounding = ROUNDING * self.rank
+        lost = float(tail[keep : keep + 1].sum()) + 2.0 * rounding * float(tail[:1].sum())
+        return u[:, :keep], (1.0 - rounding) * sigma[:keep], v[:, :keep], lost
 
     def times(self, block: Array) -> Array:
         return self._sum([c * (f.left @ (f.right.T @ block)) for c, f in self.terms], (self.shape[0], block.shape[1]))
@@ -187,8 +174,6 @@ class LowRank(Structured):
 
     def on_places(self, pattern: Pattern) -> Array:
         """The entries at the places of a pattern."""
-        if not self.terms:
-            return np.zeros(pattern.count)
         from projfree.numerics.entries_kernels import values_at
 
         (left, right), out = self.factors(), np.empty(pattern.count)
@@ -197,12 +182,9 @@ class LowRank(Structured):
         return out
 
     def of_pairs(self, rows: Array, cols: Array) -> Array:
-        if not self.terms:
-            return np.zeros(len(rows))
         from projfree.numerics.entries_kernels import values_of_pairs
 
-        left, right = self.factors()
-        out = np.empty(len(rows))
+        (left, right), out = self.factors(), np.empty(len(rows))
         values_of_pairs(np.asarray(rows), np.asarray(cols), left, right, out)
         return out
 
@@ -232,12 +214,9 @@ class LowRank(Structured):
         if isinstance(other, np.ndarray):
             left, right = self.factors()
             return float(np.sum(left * (other @ right)))
-        return float(sum(self._with(part) for part in other.parts()))
-
-    def _with(self, part: Any) -> float:
-        if not isinstance(part, LowRank):
-            return float(part.inner(self))
-        (a, b), (c, d) = self.factors(), part.factors()
+        if not isinstance(other, LowRank):
+            return float(sum(part.inner(self) for part in other.parts()))
+        (a, b), (c, d) = self.factors(), other.factors()
         return float(np.sum((a.T @ c) * (b.T @ d)))
 
     def size(self) -> float:
@@ -254,10 +233,6 @@ class LowRank(Structured):
 
     def finite(self) -> bool:
         return all(np.isfinite(c) and np.isfinite(f.left).all() and np.isfinite(f.right).all() for c, f in self.terms)
-
-    def describe(self) -> str:
-        """A few words."""
-        return f"rank {self.rank} at most" if self.terms else "zero"
 
 
 def pack(w: Structured) -> dict[str, Any]:
@@ -278,7 +253,11 @@ def unpack(tree: dict[str, Any], pattern: Pattern | None = None) -> Structured:
     parts: list[Any] = [LowRank.of(tree["left"], tree["right"], tree["cut"])] if "left" in tree else []
     if "values" in tree:
         indptr, indices = tree["indptr"], tree["indices"]
-        if pattern is None or pattern.shape != (m, n) or not _equal(pattern, indptr, indices):
+        if pattern is None or not (
+            pattern.shape == (m, n)
+            and np.array_equal(pattern.indptr, indptr)
+            and np.array_equal(pattern.indices, indices)
+        ):
             pattern = Pattern(indptr, indices, (m, n))
         parts.append(OnPattern(pattern, tree["values"]))
     return combined(LowRank((m, n), ()).shape, *parts)
@@ -298,8 +277,3 @@ def _check(tree: dict[str, Any], m: int, n: int) -> None:
         fits = fits and bool(((columns >= 0) & (columns < n)).all())
     if not fits:
         raise ValueError(f"the parts of a matrix of shape {(m, n)} do not belong together")
-
-
-def _equal(pattern: Pattern, indptr: Any, indices: Any) -> bool:
-    same = len(pattern.indices) == len(indices) and bool((pattern.indptr == indptr).all())
-    return same and bool((pattern.indices == indices).all())

@@ -28,14 +28,12 @@ class Support(Protocol):
 class Minorant:
     r"""The affine function :math:`m(w) = c + \langle g, w\rangle`; closed under ``+`` and non-negative ``*``.
 
-    For convex f a tangent lies below f, and so does every average of tangents. The two errors make that hold in
-    floating point: the exact minorant differs from the stored numbers by at most ``constant_error`` in the
-    constant and by a vector of Euclidean norm at most ``gradient_error`` in the gradient; where convexity itself
-    holds only up to rounding, it is below f up to ``curvature_error`` times the squared norm of w. Mixing adds
-    the rounding of the mixing itself.
+    For convex f a tangent lies below f, and so does every average of tangents. In floating point the exact minorant
+    differs from the stored numbers by at most ``constant_error`` in the constant and by a vector of Euclidean norm at
+    most ``gradient_error`` in the gradient; where convexity itself holds only up to rounding, it is below f up to
+    ``curvature_error`` times the squared norm of w. Mixing adds the rounding of the mixing itself.
 
-    An estimate of a gradient from sampled rows is no minorant; it has the constant :math:`-\infty`, which every
-    average with it inherits, so that no bound can come of it.
+    An estimate of a gradient from sampled rows has the constant :math:`-\infty`, so that no bound can come of it.
     """
 
     constant: float
@@ -105,7 +103,7 @@ class Minorant:
         reach, error = ball.reach(self.gradient.shape), ball.support_error(self.gradient, support)
         allowance = self.constant_error + (self.gradient_error + self.curvature_error * reach) * reach + error
         # Four more roundings: the subtraction, the allowance's own sums, and the last subtraction.
-        allowance = allowance * (1.0 + 8.0 * UNIT) + 4.0 * UNIT * (abs(self.constant) + abs(support))
+        allowance = allowance * (1.0 + 8 * UNIT) + 4 * UNIT * (abs(self.constant) + abs(support))
         return float(self.constant - support - allowance), float(allowance)
 
 
@@ -113,11 +111,9 @@ def size(g: Any) -> float:
     """The Euclidean norm, also where squares would leave the range of floating point."""
     if isinstance(g, Structured):
         return g.size()
-    flat = g.ravel() if g.dtype.kind == "f" else g.ravel().astype(np.float64)
+    flat = np.asarray(g, dtype=np.float64).ravel()
     plain = math.sqrt(float(np.vdot(flat, flat)))  # unlike `dot`, silent where squares overflow
-    if 1e-140 < plain < math.inf:
-        return plain
-    return lp_norm(flat.astype(np.float64), 2.0)
+    return plain if 1e-140 < plain < math.inf else lp_norm(flat, 2.0)
 
 
 def square(g: Array) -> float:

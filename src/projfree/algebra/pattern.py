@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
 from projfree.algebra.structured import FactoredShape, Structured
 from projfree.checks import Array
+from projfree.numerics.lp_norm import lp_norm
 from projfree.runtime import over_rows
 
 
@@ -35,7 +35,6 @@ class Pattern:
     def __init__(self, indptr: Array, indices: Array, shape: tuple[int, int]) -> None:
         self.shape = FactoredShape(shape)
         self.indptr, self.indices = indptr, indices
-        self._turned: tuple[Any, Array] | None = None
 
     @classmethod
     def of(cls, rows: Array, cols: Array, shape: tuple[int, int]) -> tuple[Pattern, Array, Array | None]:
@@ -80,17 +79,6 @@ class Pattern:
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         return indptr, self.rows[order], order
 
-    def column_values(self, values: Array) -> Array:
-        """The values in the order of `by_column`; those asked for last are kept."""
-        kept = self._turned  # another thread may replace it
-        if kept is None or kept[0]() is not values:
-            self._turned = kept = None  # before the next takes its memory
-            self._turned = kept = ref(values), values[self.by_column[2]]
-        return kept[1]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_turned": None}
-
 
 class OnPattern(Structured):
     """Values at the places of a `Pattern`, zero elsewhere, such as every gradient of matrix completion.
@@ -122,8 +110,13 @@ class OnPattern(Structured):
         return _product(at.indptr, at.indices, self.values, block)
 
     def transposed_times(self, block: Array) -> Array:
-        indptr, indices, _ = self.pattern.by_column
-        return _product(indptr, indices, self.pattern.column_values(self.values), block)
+        return _product(*self.by_column, block)
+
+    @property
+    def by_column(self) -> tuple[Array, Array, Array]:
+        """Pointers, rows and values, column by column."""
+        indptr, indices, order = self.pattern.by_column
+        return indptr, indices, self.values[order]
 
     def of_pairs(self, rows: Array, cols: Array) -> Array:
         n = self.shape[1]
@@ -159,9 +152,7 @@ class OnPattern(Structured):
 
     @cached_property
     def _size(self) -> float:
-        from projfree.algebra.minorant import size
-
-        return size(self.values)
+        return lp_norm(self.values, 2.0)
 
     @property
     def scale(self) -> float:
@@ -182,10 +173,6 @@ class OnPattern(Structured):
         """The Gram matrix of the smaller side, from the sparse rows."""
         return products(self, self, self.shape[0] <= self.shape[1])
 
-    def describe(self) -> str:
-        """A few words."""
-        return f"{self.pattern.count:,} entries"
-
 
 def _product(indptr: Array, indices: Array, values: Array, block: Array) -> Array:
     from projfree.numerics.entries_kernels import times_block
@@ -201,10 +188,9 @@ def products(G: OnPattern, H: OnPattern, by_rows: bool) -> Array:
     from projfree.numerics.entries_kernels import gram_rows, mirror
 
     kernel: Any = gram_rows
-    rows, columns = ((*at.pattern.by_column[:2], at.pattern.column_values(at.values)) for at in (G, H))
-    own, other = (G.pattern.indptr, G.pattern.indices, G.values), columns
-    if not by_rows:
-        own, other = rows, (H.pattern.indptr, H.pattern.indices, H.values)
+    one, two = (G, H) if by_rows else (H, G)
+    rows, columns = (one.pattern.indptr, one.pattern.indices, one.values), two.by_column
+    own, other = (rows, columns) if by_rows else (columns, rows)
     side = 0 if by_rows else 1
     out, symmetric = np.zeros((G.shape[side], H.shape[side])), G.values is H.values
     over_rows(lambda start, stop: kernel(*own, *other, symmetric, out, start, stop), own[0])

@@ -148,8 +148,9 @@ class Structured:
         return (-self) + other
 
     def __repr__(self) -> str:
-        inside = " + ".join(part.describe() for part in self.parts()) or "zero"
-        return f"<{self.shape[0]} x {self.shape[1]} matrix: {inside}>"
+        low = [] if self.low is None else [f"rank {self.low.rank} at most"]
+        on = [] if self.on is None else [f"{self.on.count:,} entries"]
+        return f"<{self.shape[0]} x {self.shape[1]} matrix: {' + '.join(low + on)}>"
 
 
 class Mixture(Structured):
@@ -167,10 +168,7 @@ class Mixture(Structured):
         return self._on
 
     def __mul__(self, a: Any) -> Any:
-        found = Mixture(self._low * a, self._on * a)
-        if "_size" in self.__dict__:  # which takes as long as a product
-            found._size = abs(float(a)) * self._size * (1.0 + 4.0 * float(np.finfo(np.float64).eps))
-        return found
+        return Mixture(self._low * a, self._on * a)
 
     def gram(self) -> Array:
         """The Gram matrix of the smaller side, from the parts."""

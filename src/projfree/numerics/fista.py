@@ -26,7 +26,7 @@ def momentum(theta: float, *, restart: bool) -> tuple[float, float]:
     """The next theta of FISTA's sequence, and the weight of the last move in the extrapolation."""
     if restart:  # the momentum points uphill
         return 1.0, 0.0
-    new = (1.0 + math.sqrt(1.0 + 4.0 * theta * theta)) / 2.0
+    new = (1.0 + math.sqrt(1.0 + 4 * theta * theta)) / 2.0
     return new, (theta - 1.0) / new
 
 

@@ -168,7 +168,7 @@ def _sphere_rows(a: Array, p: float, radius: Array, weights: Array | None) -> Ar
         with np.errstate(over="ignore"):
             value = np.expm1((1.0 - p) * log_norm)
         slope = (p - 1.0) * alpha * (powers * speed).sum(axis=-1, keepdims=True) / total * (1.0 + value)
-        noise = np.full(len(c), 8.0 * _EPS * (p - 1.0))
+        noise = np.full(len(c), 8 * _EPS * (p - 1.0))
         return list(zip(value[:, 0].tolist(), (slope[:, 0] / places).tolist(), noise.tolist(), strict=True))
 
     slack = math.sqrt(_EPS)
@@ -212,7 +212,7 @@ def _soft_sizes(w: Array, p: float, radius: float) -> Array:
     high = np.atleast_1d(row_norms(w, dual).max())
     root = float(decreasing_roots(lambda c: np.atleast_1d(sizes(c[0]).sum() - radius), np.zeros(1), high)[0])
     # Against a tiny radius even neighbouring multipliers are far apart; between them the sizes are interpolated.
-    large, small = sizes(root * (1.0 - 4.0 * _EPS)), sizes(root * (1.0 + 4.0 * _EPS))
+    large, small = sizes(root * (1.0 - 4 * _EPS)), sizes(root * (1.0 + 4 * _EPS))
     gap = float(large.sum() - small.sum())
     share = (radius - float(small.sum())) / gap if gap > 0.0 else 0.0
     return small + min(max(share, 0.0), 1.0) * (large - small)

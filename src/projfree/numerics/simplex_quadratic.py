@@ -48,7 +48,7 @@ def minimise_on_simplex(H: Array, slope: Array, start: Array) -> Array:
     weights, on = start, np.flatnonzero(start > 0.0)
     for _ in range(4 * len(start) + 50):
         # Of the terms of the gradient; a steep corner that hardly weighs has a small one.
-        noise = 4.0 * _EPS * (steepest + float((sizes @ np.abs(weights - start)).max()))
+        noise = 4 * _EPS * (steepest + float((sizes @ np.abs(weights - start)).max()))
         weights, on = _descend(H, slope, start, weights, on, noise)
         g = slope + H @ (weights - start)
         mean = float(g @ weights)
@@ -79,7 +79,7 @@ def _descend(H: Array, slope: Array, start: Array, weights: Array, on: Array, no
             length = min(length, float(np.min(-w[falling] / step[falling])))
         if not math.isfinite(length):
             break
-        hit = falling & (-w >= step * length * (1.0 + 4.0 * _EPS))
+        hit = falling & (-w >= step * length * (1.0 + 4 * _EPS))
         w = np.where(hit, 0.0, np.maximum(w + length * step, 0.0))
         weights = np.zeros_like(weights)
         weights[on] = w / w.sum()

@@ -183,10 +183,10 @@ def norm_bound(g: Operator, q: float, sharp: bool = True) -> float:
     on the smaller side (without ``sharp`` up to `EVERY_SIDE`), else from the Euclidean norm.
     """
     (m, n), bound = g.shape, frobenius_bound(g, q)
-    if m * n <= DENSE_ENTRIES:
-        return lp_norm(singular_values(g.slab(0, m)), q)
     if q == 2.0 or min(m, n) == 1 or not is_sharp(g.shape, sharp):
         return bound
+    if m * n <= DENSE_ENTRIES:
+        return lp_norm(singular_values(g.slab(0, m)), q)
     if math.isinf(q) and min(m, n) > EVERY_SIDE:  # the largest one alone takes a tenth of the time
         first = leading(g, lambda s: np.eye(1, len(s))[0], None)
         return min(bound, math.sqrt(eigenvalue_bound(g.gram, float(first.values[0]) ** 2) + gram_error(g)))

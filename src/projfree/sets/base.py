@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from projfree.algebra.structured import Structured, zeros
 from projfree.checks import Array
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.sums import UNIT
-from projfree.sets.inputs import finite, largest, like, point
+from projfree.sets.inputs import Shape as Shape
+from projfree.sets.inputs import finite, like, point, unit_scale
 
 if TYPE_CHECKING:
     from projfree.sets.lp import LpBall
@@ -27,21 +28,11 @@ ROUND = 1.3
 #: Roundings of the products, quotients, powers and roots beside a sum.
 OPERATIONS = 16.0
 
-Shape = tuple[int, ...]
-AnySet = TypeVar("AnySet", bound="ConstraintSet")
-
 
 class OracleResult(NamedTuple):
-    """What `ConstraintSet.oracle` returns for a gradient g.
+    """A minimiser of the linear function g over a set, the support of -g, and a warm start for the next call if any.
 
-    Attributes
-    ----------
-    vertex : array
-        A minimiser of the linear function g over the set.
-    support : float
-        The support of -g, or an upper bound on it; NaN where it would cost about as much as the vertex.
-    warm : object
-        A warm start for the next call, None for sets that need none.
+    The support may be an upper bound, and is NaN where it would cost about as much as the vertex.
     """
 
     vertex: Any
@@ -55,28 +46,18 @@ class Structure:
 
     Attributes
     ----------
-    lp : LpBall, optional
-        The l_p ball in which all entries that are not free must lie, once they are multiplied by ``weights``.
-    weights : ndarray, optional
-        Positive, one for each entry that is not free; None where all of them are 1.
+    lp, weights : LpBall, ndarray, optional
+        The l_p ball in which all entries that are not free lie, once they are multiplied by positive weights, if any.
     group_l1 : FlatBall, optional
-        The set, without free features, as a bound on a weighted sum of the sizes of entries or of the Euclidean norms
-        of groups. Minimisers over it have few nonzero features.
-    polytope : bool
-        Whether the set is the convex hull of finitely many vertices, and `ConstraintSet.lmo` returns one of them.
-    round : bool
-        Whether the boundary has no flat pieces, so that averages of vertices converge quickly.
+        The set, without free features, as a bound on a weighted sum of absolute values or of norms of groups.
+    polytope, round : bool
+        Whether `ConstraintSet.lmo` returns one of finitely many vertices; whether the boundary has no flat pieces.
     absolute : bool
-        Whether the set is the ball of a norm that depends on the absolute values of the entries alone.
-    spectral : bool
-        Whether the oracle needs singular values.
+        Whether the set is the ball of a norm of the absolute values of the entries.
     projection : {"none", "slow", "fast"}
         Whether there is a Euclidean projection, and whether it costs about as much as the oracle.
-    free : ndarray of int
-        Features (entries of a vector, rows of a matrix) that the norm does not bound. Each of their entries lies
-        between ``-free_bound`` and ``free_bound``, far beyond what any data asks for.
-    free_bound : float
-        The bound on the free features.
+    free, free_bound : ndarray of int, float
+        Features (entries of a vector, rows of a matrix) that only this bound on the size of their entries holds.
     """
 
     lp: LpBall | None = None
@@ -85,7 +66,6 @@ class Structure:
     polytope: bool = False
     round: bool = False
     absolute: bool = False
-    spectral: bool = False
     projection: Literal["none", "slow", "fast"] = "none"
     free: Array = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     free_bound: float = math.inf
@@ -156,9 +136,9 @@ class ConstraintSet(ABC):
     def reach(self, shape: Shape) -> float:
         r"""An upper bound on :math:`\max_{w \in C}\|w\|_2`, finite because the set is compact."""
 
-    @abstractmethod
     def diameter(self, shape: Shape) -> float:
-        r"""The Euclidean diameter :math:`\max_{u, w \in C}\|u - w\|_2`, or an upper bound on it."""
+        r"""An upper bound on the Euclidean diameter :math:`\max_{u, w \in C}\|u - w\|_2`."""
+        return 2.0 * self.reach(shape)
 
     def strong_convexity(self, shape: Shape) -> float:
         r"""A lower bound on the strong convexity modulus :math:`\alpha` of the set in the Euclidean norm, else 0."""
@@ -194,7 +174,8 @@ class NormBall(ConstraintSet):
 
     def resized(self, radius: float) -> Self:
         """The ball of the same norm with another radius."""
-        return resized(self, radius)
+        ball: Self = resized(self, radius)
+        return ball
 
     def oracle(self, g: Array, warm: Any = None) -> OracleResult:
         return OracleResult(self.lmo(g), self.support(-g))
@@ -205,9 +186,6 @@ class NormBall(ConstraintSet):
     def support_error(self, g: Array, support: float) -> float:
         # A norm is a sum of like-signed terms, so its error is relative to itself.
         return sum_error(math.prod(g.shape)) * abs(support)
-
-    def diameter(self, shape: Shape) -> float:
-        return 2.0 * self.reach(shape)
 
     def centre(self, shape: Shape) -> Array:
         centre: Array = zeros(shape)  # in factors where the shape asks for them
@@ -268,18 +246,17 @@ class Wrapper(ConstraintSet):
             return g, 1.0
         c = finite(call, g) if call else point(g)
         self.check_shape(c.shape)
-        scale = math.ldexp(1.0, math.frexp(largest(c))[1] - 1)
+        scale = unit_scale(c)
         return c / scale, scale
 
 
-def resized(ball: AnySet, radius: float) -> AnySet:
+def resized(ball: Any, radius: float) -> Any:
     """The same kind of set with another radius."""
-    names: set[str] = {f.name for f in fields(ball)} if is_dataclass(ball) else set()
+    names = {f.name for f in fields(ball)} if is_dataclass(ball) else set()
     if "radius" in names:
-        return replace(ball, radius=radius)  # type: ignore[type-var]  # a dataclass, as was just seen
+        return replace(ball, radius=radius)
     if "ball" in names:
-        inner_ball: ConstraintSet = ball.ball  # type: ignore[attr-defined]  # one of its fields, as was just seen
-        return replace(ball, ball=resized(inner_ball, radius))  # type: ignore[type-var]  # a dataclass as well
+        return replace(ball, ball=resized(ball.ball, radius))
     raise TypeError(f"{ball!r} has no radius to change; use a norm ball.")
 
 

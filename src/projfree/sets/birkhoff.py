@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array
+from projfree.numerics.sums import UNIT
 from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack
 from projfree.sets.inputs import finite, largest, like, point
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -72,11 +71,6 @@ class Birkhoff(ConstraintSet):
         self.check_shape(shape)
         return math.sqrt(shape[0])
 
-    def diameter(self, shape: Shape) -> float:
-        r""":math:`\sqrt{2n}`, the distance of two permutations that agree nowhere; 0 where there is only one."""
-        self.check_shape(shape)
-        return math.sqrt(2.0 * shape[0]) if shape[0] > 1 else 0.0
-
     def centre(self, shape: Shape) -> Array:
         self.check_shape(shape)
         return np.full(shape, 1.0 / shape[0])
@@ -103,4 +97,4 @@ def _dual(cost: Array, column: Array) -> float:
     least = np.min(cost - price, axis=1)
     # The sums are exact but for their last rounding, and each difference was rounded once.
     size = math.fsum(np.abs(least)) + math.fsum(np.abs(price))
-    return -math.fsum([*least, *price]) + 2.0 * _EPS * size
+    return -math.fsum([*least, *price]) + 4 * UNIT * size

@@ -8,8 +8,8 @@ import numpy as np
 
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.numerics.lp_norm import lp_norm
-from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack, sum_error
-from projfree.sets.inputs import check_broadcast, finite, frozen, largest, like, point
+from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, Structure, slack, sum_error
+from projfree.sets.inputs import check_broadcast, checked_point, frozen, point, scaled_gradient, scaled_norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,22 +61,14 @@ class Box(ConstraintSet):
     def check_shape(self, shape: Shape) -> None:
         check_broadcast("Box", "bounds", self._shape(), shape)
 
+    @scaled_gradient
     def lmo(self, g: Array) -> Array:
-        c = finite("lmo(g)", g)
-        self.check_shape(c.shape)
-        out = np.where(c > 0.0, self.lower, self.upper)
-        zero = c == 0.0
-        return like(g, np.where(zero, self.centre(c.shape), out) if zero.any() else out)
+        return np.where(g == 0.0, self.centre(g.shape), np.where(g > 0.0, self.lower, self.upper))
 
-    def oracle(self, g: Array, warm: object = None) -> OracleResult:
-        return OracleResult(self.lmo(g), self.support(-g))
-
+    @scaled_norm
     def support(self, g: Array) -> float:
-        c = point(g)
-        self.check_shape(c.shape)
-        top = largest(c)
-        terms = np.maximum(self.lower * (c / top), self.upper * (c / top))
-        return top * (float(terms.sum()) + sum_error(terms.size) * float(np.abs(terms).sum()))
+        terms = np.maximum(self.lower * g, self.upper * g)
+        return float(terms.sum()) + sum_error(terms.size) * float(np.abs(terms).sum())
 
     def reach(self, shape: Shape) -> float:
         return lp_norm(
@@ -94,10 +86,9 @@ class Box(ConstraintSet):
         allowed = slack(w, rtol) * np.maximum(np.abs(self.lower), np.abs(self.upper))
         return bool(np.all((x >= self.lower - allowed) & (x <= self.upper + allowed)))
 
+    @checked_point
     def project(self, w: Array) -> Array:
-        x = finite("project(w)", w)
-        self.check_shape(x.shape)
-        return like(w, np.clip(x, self.lower, self.upper))
+        return np.clip(w, self.lower, self.upper)
 
     def _shape(self) -> Shape:
         return np.broadcast_shapes(np.shape(self.lower), np.shape(self.upper))

@@ -10,7 +10,7 @@ import numpy as np
 from projfree.checks import Array, instance, positive
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, Structure, Wrapper, slack
 from projfree.sets.group import checked_labels
-from projfree.sets.inputs import finite, like
+from projfree.sets.inputs import checked_point
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,7 @@ class WithFree(Wrapper):
     def split(self, w: Array) -> tuple[Array, Array]:
         """The part in the ball, and the free part."""
         self.check_shape(w.shape)
-        kept = np.ones(len(w), dtype=bool)
-        kept[list(self.free)] = False
-        return w[kept], w[~kept]
+        return np.delete(w, self.free, axis=0), w[list(self.free)]
 
     def _joined(self, inside: Array, free: Array) -> Array:
         """The point with these parts."""
@@ -96,14 +94,8 @@ class WithFree(Wrapper):
 
     def reach(self, shape: Shape) -> float:
         self.check_shape(shape)
-        return math.hypot(self.ball.reach(self._rest(shape)), self._extent(shape))
-
-    def diameter(self, shape: Shape) -> float:
-        self.check_shape(shape)
-        return math.hypot(self.ball.diameter(self._rest(shape)), 2.0 * self._extent(shape))
-
-    def _extent(self, shape: Shape) -> float:
-        return self.bound * math.sqrt(len(self.free) * math.prod(shape[1:]))
+        extent = self.bound * math.sqrt(len(self.free) * math.prod(shape[1:]))
+        return math.hypot(self.ball.reach(self._rest(shape)), extent)
 
     def centre(self, shape: Shape) -> Array:
         return self._joined(self.ball.centre(self._rest(shape)), np.zeros((len(self.free), *shape[1:])))
@@ -113,6 +105,7 @@ class WithFree(Wrapper):
         most = self.bound * (1.0 + slack(w, rtol))
         return bool(self.ball.contains(inside, rtol) and np.all(np.abs(free) <= most))
 
+    @checked_point
     def project(self, w: Array) -> Array:
-        inside, free = self.split(finite("project(w)", w))
-        return like(w, self._joined(self.ball.project(inside), np.clip(free, -self.bound, self.bound)))
+        inside, free = self.split(w)
+        return self._joined(self.ball.project(inside), np.clip(free, -self.bound, self.bound))

@@ -15,7 +15,7 @@ from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
 from projfree.numerics.projections import project_groups
 from projfree.sets.base import NormBall, Shape, Structure, is_round
-from projfree.sets.inputs import check_matrix, finite, largest, like, point
+from projfree.sets.inputs import check_matrix, checked_point, scaled_gradient, scaled_norm
 from projfree.sets.lp import LpBall, hoelder, spread
 
 #: A table of more entries than this is refused: one large group among many small ones fills it with zeros.
@@ -35,19 +35,16 @@ class GroupBall(NormBall):
     .. math:: \operatorname{lmo}(G)_{ij} = -r\, \|G\|_{z,s}^{1-s}\, \|G_i\|_z^{s-z}\, \operatorname{sgn}(G_{ij})\,
               |G_{ij}|^{z-1},
 
-    formed as a norming vector of the row norms times the norming vectors of the rows, each scaled by its largest
-    entry, so that nothing overflows and zero rows stay 0. ``p = 2, q = 1`` is the group lasso. Cost: one power
-    an entry.
+    a norming vector of the row norms times the norming vectors of the rows. ``p = 2, q = 1`` is the group lasso. Cost:
+    one power an entry.
 
     The projection solves :math:`\|W_i - X_i\|_z = \lambda (\|X_i\|_p/r)^{q-1}` for all rows at once: a closed form or
     one l_p projection for ``p = q``, ``p = 2`` or ``q = inf``, about ten for ``q = 1``, about a hundred otherwise.
 
     Parameters
     ----------
-    p, q : float
-        The exponents within and across groups, from 1 to ``math.inf``.
-    radius : float
-        The radius, positive and finite.
+    p, q, radius : float
+        The exponents within and across groups, from 1 to ``math.inf``, and the radius, positive and finite.
     groups : sequence of int, optional
         A label for each entry of a vector; entries with one label are a group. For matrices the labels are of rows, and
         a group is all entries of its rows. By default the rows of a matrix are the groups.
@@ -103,35 +100,30 @@ class GroupBall(NormBall):
                 "give one label for each entry, or for each row of a matrix."
             )
 
+    @scaled_gradient
     def lmo(self, g: Array) -> Array:
-        c = finite("lmo(g)", g)
-        self.check_shape(c.shape)
-        rows = laid_out(c / largest(c), self.groups)  # row norms of denormal numbers would be coarse
+        rows = laid_out(g, self.groups)
         sizes = norming(row_norms(rows, conjugate(self.p))[None, :], self.q)[0]
-        vertex = -self.radius * sizes[:, None] * norming(rows, self.p)
-        return like(g, taken_back(vertex, self.groups, c.shape))
+        return taken_back(-self.radius * sizes[:, None] * norming(rows, self.p), self.groups, g.shape)
 
+    @scaled_norm
     def norm(self, w: Array) -> float:
-        return self._mixed(w, self.p, self.q)
+        return lp_norm(row_norms(laid_out(w, self.groups), self.p), self.q)
 
+    @scaled_norm
     def dual_norm(self, g: Array) -> float:
-        return self._mixed(g, conjugate(self.p), conjugate(self.q))
+        return lp_norm(row_norms(laid_out(g, self.groups), conjugate(self.p)), conjugate(self.q))
 
+    @checked_point
     def project(self, w: Array) -> Array:
-        x = finite("project(w)", w)
-        self.check_shape(x.shape)
-        nearest = project_groups(laid_out(x, self.groups), self.p, self.q, self.radius)
-        return like(w, taken_back(nearest, self.groups, x.shape))
+        return taken_back(project_groups(laid_out(w, self.groups), self.p, self.q, self.radius), self.groups, w.shape)
 
     def reach(self, shape: Shape) -> float:
-        r""":math:`r \max(1, k^{1/2-1/p}) \max(1, n^{1/2-1/q})` for ``n`` groups of ``k`` entries, attained.
+        r""":math:`r \|s\|_t` with :math:`s_i = \max(1, k_i^{1/2-1/p})` for groups of :math:`k_i` entries, attained.
 
-        Groups of different sizes: :math:`r \|s\|_t` with :math:`s_i = \max(1, k_i^{1/2-1/p})` and
-        :math:`1/t = \max(0, 1/2 - 1/q)`, by Hoelder.
+        By Hoelder, with :math:`1/t = \max(0, 1/2 - 1/q)`.
         """
         self.check_shape(shape)
-        if self.groups is None:
-            return self.radius * spread(self.p, shape[1]) * spread(self.q, shape[0])
         widths = np.array([spread(self.p, int(k)) for k in group_sizes(self.groups, shape)])
         return self.radius * lp_norm(widths, hoelder(self.q))
 
@@ -147,12 +139,6 @@ class GroupBall(NormBall):
         sizes = group_sizes(self.groups, shape)
         widths = spread(conjugate(self.p), int(sizes.max())) * spread(conjugate(self.q), len(sizes))
         return (min(self.p, self.q) - 1.0) / (self.radius * widths)
-
-    def _mixed(self, w: Array, p: float, q: float) -> float:
-        x = point(w)
-        self.check_shape(x.shape)
-        top = largest(x)
-        return top * lp_norm(row_norms(laid_out(x / top, self.groups), p), q) if math.isfinite(top) else top
 
 
 def checked_labels(name: str, groups: Sequence[int] | Array) -> tuple[int, ...]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -47,6 +50,48 @@ def largest(g: Array) -> float:
     """The largest absolute entry, 1 for a zero array, NaN if one is NaN: what to divide by before taking powers."""
     top = float(np.max(np.abs(g), initial=0.0))
     return top if top != 0.0 else 1.0
+
+
+def unit_scale(g: Array) -> float:
+    """A power of two near the largest absolute entry, by which divisions are exact."""
+    return math.ldexp(1.0, math.frexp(largest(g))[1] - 1)
+
+
+def scaled_gradient(lmo: Callable[[Any, Array], Array]) -> Callable[[Any, Array], Array]:
+    """An oracle of any gradient from one of gradients whose largest entry is about 1."""
+
+    @wraps(lmo)
+    def of_any(self: Any, g: Array) -> Array:
+        c = finite("lmo(g)", g)
+        self.check_shape(c.shape)
+        return like(g, lmo(self, c / unit_scale(c)))
+
+    return of_any
+
+
+def scaled_norm(norm: Callable[[Any, Array], float]) -> Callable[[Any, Array], float]:
+    """A norm of any point from one of points whose largest entry is about 1."""
+
+    @wraps(norm)
+    def of_any(self: Any, w: Array) -> float:
+        x = point(w)
+        self.check_shape(x.shape)
+        scale = largest(x)
+        return scale * norm(self, x / scale) if math.isfinite(scale) else scale
+
+    return of_any
+
+
+def checked_point(project: Callable[[Any, Array], Array]) -> Callable[[Any, Array], Array]:
+    """A projection of any input from one of finite float64 points of a shape that the set takes."""
+
+    @wraps(project)
+    def of_any(self: Any, w: Array) -> Array:
+        x = finite("project(w)", w)
+        self.check_shape(x.shape)
+        return like(w, project(self, x))
+
+    return of_any
 
 
 def frozen(array: Array) -> float | Array:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array, count, positive
-from projfree.numerics.lp_norm import lp_norm
+from projfree.numerics.lp_norm import lp_norm, norming
 from projfree.numerics.root_finding import Look, find_root
 from projfree.numerics.sums import UNIT
 from projfree.sets.base import NormBall, Shape, Structure
-from projfree.sets.inputs import finite, largest, like, point
+from projfree.sets.inputs import checked_point, largest, point, scaled_gradient, scaled_norm
 
 #: Entries this much smaller than the largest one are zero in a projection that has others to choose from.
 NEGLIGIBLE = 1e-100
@@ -69,21 +69,15 @@ class KSupportBall(NormBall):
     def structure(self, shape: Shape) -> Structure:
         return Structure(absolute=True, projection="fast")
 
+    @scaled_gradient
     def lmo(self, g: Array) -> Array:
-        c = finite("lmo(g)", g)
-        flat = c.ravel() / largest(c)
-        v, on = np.zeros(len(flat)), np.argsort(-np.abs(flat), kind="stable")[: self.k]
-        length = lp_norm(flat[on], 2.0)
-        if length > 0.0:
-            v[on] = -self.radius * (flat[on] / length)
-        return like(g, v.reshape(c.shape))
+        v, on = np.zeros(g.size), np.argsort(-np.abs(g), axis=None, kind="stable")[: self.k]
+        v[on] = -self.radius * norming(g.ravel()[None, on], 2.0)[0]
+        return v.reshape(g.shape)
 
+    @scaled_norm
     def norm(self, w: Array) -> float:
-        x = np.abs(point(w)).ravel()
-        top = largest(x)
-        if not math.isfinite(top):
-            return top
-        z = np.sort(x / top)[::-1]
+        z = np.sort(np.abs(w), axis=None)[::-1]
         k = min(self.k, len(z))
         l = np.arange(k)  # noqa: E741 - the letter of the formula
         tails = np.cumsum(z[::-1])[::-1][k - 1 - l]
@@ -91,19 +85,19 @@ class KSupportBall(NormBall):
         # Each such l gives a lower bound, and one of them the norm: no rounding can make the answer too large.
         before = np.concatenate([[math.inf], z])[k - 1 - l]
         fits = before * (l + 1.0) >= tails
-        return top * math.sqrt(float(np.max((heads + tails**2 / (l + 1.0))[fits])))
+        return math.sqrt(float(np.max((heads + tails**2 / (l + 1.0))[fits])))
 
     def dual_norm(self, g: Array) -> float:
         return lp_norm(np.sort(np.abs(point(g)), axis=None)[::-1][: self.k], 2.0)
 
+    @checked_point
     def project(self, w: Array) -> Array:
-        x = finite("project(w)", w)
-        if self.norm(x) <= self.radius:
-            return like(w, x)
-        top = largest(x)
+        if self.norm(w) <= self.radius:
+            return w
+        top = largest(w)
         far = min(top / self.radius, FARTHEST)
-        nearest = _nearest(np.abs(x).ravel() / top, self.k, 1.0 / far).reshape(x.shape)
-        return like(w, np.copysign(nearest * (self.radius / self.norm(nearest)), x))
+        nearest = _nearest(np.abs(w).ravel() / top, self.k, 1.0 / far).reshape(w.shape)
+        return np.copysign(nearest * (self.radius / self.norm(nearest)), w)
 
     def reach(self, shape: Shape) -> float:
         return self.radius
@@ -112,8 +106,8 @@ class KSupportBall(NormBall):
 def _nearest(x: Array, k: int, radius: float) -> Array:
     r"""Euclidean projection of a vector without negative entries, the largest one 1, whose norm exceeds the radius.
 
-    The square of the norm is the least :math:`\sum_i w_i^2 / \theta_i` over all :math:`0 \le \theta_i \le 1` whose sum
-    is at most k. With a multiplier :math:`\lambda` of the ball the projection of x is therefore
+    As the square of the norm is the least :math:`\sum_i w_i^2 / \theta_i` over :math:`0 \le \theta_i \le 1` of sum at
+    most k, the projection with multiplier :math:`\lambda` is
 
     .. math:: w_i = \frac{\theta_i}{\theta_i + \lambda} x_i, \qquad
               \theta_i = \min(1, \max(0, t x_i - \lambda)), \qquad \sum_i \theta_i = k,
@@ -143,7 +137,7 @@ def _nearest(x: Array, k: int, radius: float) -> Array:
         part = theta(multiplier)
         part = part[: np.count_nonzero(part)]
         norm = lp_norm(np.sqrt(part) * x[: len(part)] / (part + multiplier), 2.0)
-        return 1.0 / norm - 1.0 / radius, 0.0, 4.0 * UNIT / radius
+        return 1.0 / norm - 1.0 / radius, 0.0, 4 * UNIT / radius
 
     multiplier = find_root(look, 0.0, 0.0, lp_norm(x, 2.0) / radius)
     part = theta(multiplier)

@@ -12,7 +12,7 @@ from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.projections import project
 from projfree.sets.base import NormBall, Shape, Structure, is_round
-from projfree.sets.inputs import finite, like, point
+from projfree.sets.inputs import checked_point, point, scaled_gradient
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,8 @@ class LpBall(NormBall):
 
     Parameters
     ----------
-    p : float
-        The exponent, from 1 to ``math.inf``.
-    radius : float
-        The radius, positive and finite.
+    p, radius : float
+        The exponent, from 1 to ``math.inf``, and the radius, positive and finite.
 
     Examples
     --------
@@ -67,11 +65,9 @@ class LpBall(NormBall):
             projection="fast",
         )
 
+    @scaled_gradient
     def lmo(self, g: Array) -> Array:
-        c = finite("lmo(g)", g)
-        vertex = norming(c.reshape(1, -1), self.p)
-        vertex *= -self.radius
-        return like(g, vertex.reshape(c.shape))
+        return -self.radius * norming(g.reshape(1, -1), self.p).reshape(g.shape)
 
     def norm(self, w: Array) -> float:
         return lp_norm(point(w), self.p)
@@ -79,8 +75,9 @@ class LpBall(NormBall):
     def dual_norm(self, g: Array) -> float:
         return lp_norm(point(g), conjugate(self.p))
 
+    @checked_point
     def project(self, w: Array) -> Array:
-        return like(w, project(finite("project(w)", w), self.p, self.radius))
+        return project(w, self.p, self.radius)
 
     def reach(self, shape: Shape) -> float:
         r""":math:`r \max(1, d^{1/2 - 1/p})`, attained."""

@@ -13,13 +13,11 @@ from projfree.algebra.minorant import size
 from projfree.checks import Array, positive, real_array, shown
 from projfree.numerics.sums import UNIT
 from projfree.sets.base import FEASIBILITY, OPERATIONS, ConstraintSet, OracleResult, Shape, Structure, slack
-from projfree.sets.inputs import finite, like, point
+from projfree.sets.inputs import checked_point, finite, like, point
 
 
 class OracleSet(ConstraintSet):
     r"""A compact convex set, known by a function that minimises linear functions over it.
-
-    Projection-free solvers and their certificates need no more than ``lmo`` and ``support``.
 
     Parameters
     ----------
@@ -31,8 +29,8 @@ class OracleSet(ConstraintSet):
     contains, project : callable, optional
         ``contains(w, rtol)`` tells membership; ``project(w)`` is the Euclidean projection.
     diameter : float, optional
-        An upper bound on the Euclidean diameter. By default the diagonal of the smallest box around the set, from
-        ``2 d`` calls of ``support`` the first time that it is asked for.
+        An upper bound on the Euclidean diameter. By default that of a ball around the smallest box around the set, from
+        ``2 d`` calls of ``support``.
     start : array, optional
         A point of the set, where runs begin. By default the middle of two opposite vertices.
     polytope : bool, default False
@@ -78,7 +76,7 @@ class OracleSet(ConstraintSet):
         self._rtol, self._name = positive("OracleSet(support_rtol=...)", support_rtol), name
         self._polytope = bool(polytope)
         # What the functions have said about each shape, so that they are not asked again.
-        self._boxes: dict[Shape, tuple[float, float]] = {}
+        self._reaches: dict[Shape, float] = {}
         self._centres: dict[Shape, Array] = {}
         self._coarse = 0.0  # what a function that answers in float32 errs by
         self._token = f"OracleSet without a name, {uuid4().hex[:8]}"
@@ -88,7 +86,8 @@ class OracleSet(ConstraintSet):
         return self._token if self._name == "OracleSet" else f"OracleSet {self._name}"
 
     def __repr__(self) -> str:
-        return self._name if self._name != "OracleSet" else f"OracleSet(lmo={_title(self._lmo)})"
+        lmo = getattr(self._lmo, "__name__", type(self._lmo).__name__)
+        return f"OracleSet(lmo={lmo})" if self._name == "OracleSet" else self._name
 
     def lmo(self, g: Array) -> Array:
         c = finite("lmo(g)", g)
@@ -123,10 +122,14 @@ class OracleSet(ConstraintSet):
     def reach(self, shape: Shape) -> float:
         if self._diameter is not None:
             return float(np.linalg.norm(self.centre(shape))) + self._diameter
-        return self._box(shape)[0]
+        if shape not in self._reaches:
+            d = math.prod(shape)
+            units = (np.eye(1, d, j).reshape(shape) for j in range(d))
+            self._reaches[shape] = math.hypot(*(max(self.support(unit), self.support(-unit)) for unit in units))
+        return self._reaches[shape]
 
     def diameter(self, shape: Shape) -> float:
-        return self._diameter if self._diameter is not None else self._box(shape)[1]
+        return self._diameter if self._diameter is not None else super().diameter(shape)
 
     def centre(self, shape: Shape) -> Array:
         if self._start is not None:
@@ -144,12 +147,13 @@ class OracleSet(ConstraintSet):
         x = point(w)
         return bool(np.isfinite(x).all()) and bool(self._contains(x, slack(w, rtol)))
 
+    @checked_point
     def project(self, w: Array) -> Array:
         if self._project is None:
             raise NotImplementedError(
                 f"{self!r} has no projection; give `project=` a function, or use PrimalAveraging or FrankWolfe."
             )
-        return like(w, self._project(finite("project(w)", w).copy()))
+        return np.asarray(self._project(w.copy()))
 
     def _answer(self, g: Array) -> Array:
         v = real_array("lmo(g)", self._lmo(g.copy()))  # a function may write to what it is given
@@ -159,20 +163,3 @@ class OracleSet(ConstraintSet):
             told = shown(v.ravel().tolist())
             raise ValueError(f"`lmo(g)` of {self!r} must be finite, got {told}; check the function.")
         return v
-
-    def _box(self, shape: Shape) -> tuple[float, float]:
-        """The reach and the diagonal of the smallest box around the set, from its support in every direction."""
-        if shape not in self._boxes:
-            squares = [0.0, 0.0]
-            for j in range(int(np.prod(shape))):
-                unit = np.zeros(shape)
-                unit.flat[j] = 1.0
-                up, down = self.support(unit), self.support(-unit)
-                squares[0] += max(up, down) ** 2
-                squares[1] += (up + down) ** 2
-            self._boxes[shape] = (math.sqrt(squares[0]), math.sqrt(squares[1]))
-        return self._boxes[shape]
-
-
-def _title(function: object) -> str:
-    return getattr(function, "__name__", type(function).__name__)

@@ -10,7 +10,7 @@ import numpy as np
 from projfree.checks import Array, all_finite, positive, real_array, shown
 from projfree.numerics.sums import UNIT
 from projfree.sets.base import OPERATIONS, NormBall, Shape, Structure
-from projfree.sets.inputs import finite, frozen, largest, like, point
+from projfree.sets.inputs import frozen, scaled_gradient, scaled_norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,32 +77,21 @@ class OwlBall(NormBall):
                 f"give {math.prod(shape)}."
             )
 
+    @scaled_gradient
     def lmo(self, g: Array) -> Array:
-        c = finite("lmo(g)", g)
-        v = np.zeros(c.size)
-        if c.any():
-            order, ratios = self._ratios(c)
-            j = int(ratios.argmax()) + 1
-            v[order[:j]] = -self.radius / float(self._sums[j - 1]) * np.sign(c.ravel()[order[:j]])
-        return like(g, v.reshape(c.shape))
-
-    def norm(self, w: Array) -> float:
-        x = np.abs(point(w)).ravel()
-        self.check_shape(np.shape(w))
-        top = largest(x)
-        return top * float(self.weights @ np.sort(x / top)[::-1]) if math.isfinite(top) else top
-
-    def dual_norm(self, g: Array) -> float:
-        c = point(g)
-        top = largest(c)
-        return top * float(self._ratios(c)[1].max()) if math.isfinite(top) else top
-
-    def _ratios(self, c: Array) -> tuple[Array, Array]:
-        """The order of the entries from the largest on, and the ratio of each sum of them to that of the weights."""
-        self.check_shape(c.shape)
-        sizes = np.abs(c).ravel() / largest(c)
+        v, sizes = np.zeros(g.size), np.abs(g).ravel()
         order = np.argsort(-sizes, kind="stable")
-        return order, np.cumsum(sizes[order]) / self._sums
+        best = order[: int((np.cumsum(sizes[order]) / self._sums).argmax()) + 1]
+        v[best] = -self.radius / float(self._sums[len(best) - 1]) * np.sign(g.ravel()[best])
+        return v.reshape(g.shape)
+
+    @scaled_norm
+    def norm(self, w: Array) -> float:
+        return float(self.weights @ np.sort(np.abs(w), axis=None)[::-1])
+
+    @scaled_norm
+    def dual_norm(self, g: Array) -> float:
+        return float(np.max(np.cumsum(np.sort(np.abs(g), axis=None)[::-1]) / self._sums))
 
     @property
     def _sums(self) -> Array:

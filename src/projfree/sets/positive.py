@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from projfree import sets
 from projfree.checks import Array, shown
 from projfree.sets.base import FEASIBILITY, NormBall, Shape, Structure, Wrapper, slack
-from projfree.sets.inputs import finite, like, point
+from projfree.sets.inputs import checked_point, point
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,7 @@ class Positive(Wrapper):
               \operatorname{support}(g) = r \|\max(g, 0)\|_*, \qquad
               \operatorname{project}(w) = \operatorname{project}_{\text{ball}}(\max(w, 0)) :
 
-    moving an entry from below zero to zero shortens both the norm and the distance to any point of the orthant. The
-    centre is 0. Flat faces leave no strong convexity.
+    moving an entry from below zero to zero shortens both the norm and the distance to any point of the orthant.
 
     Parameters
     ----------
@@ -71,10 +69,6 @@ class Positive(Wrapper):
     def reach(self, shape: Shape) -> float:
         return self.ball.reach(shape)
 
-    def diameter(self, shape: Shape) -> float:
-        r""":math:`\sqrt 2` times the reach, as :math:`|u - w|^2 \le |u|^2 + |w|^2` where no entry is negative."""
-        return self.reach(shape) * (math.sqrt(2.0) if int(np.prod(shape)) > 1 else 1.0)
-
     def centre(self, shape: Shape) -> Array:
         return np.zeros(shape)
 
@@ -83,5 +77,6 @@ class Positive(Wrapper):
         least = -slack(w, rtol) * self.reach(x.shape)
         return bool(np.min(x, initial=0.0) >= least and self.ball.contains(w, rtol))
 
+    @checked_point
     def project(self, w: Array) -> Array:
-        return like(w, self.ball.project(np.maximum(finite("project(w)", w), 0.0)))
+        return self.ball.project(np.maximum(w, 0.0))

@@ -1,11 +1,9 @@
-"""The ball of a Schatten norm: an l_p ball for the singular values of a matrix.
-
-Matrices that are never formed have vertices and projections in factors, and supports on the safe side.
-"""
+"""The ball of a Schatten norm: an l_p ball for the singular values of a matrix."""
 
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +15,7 @@ from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.projections import project
 from projfree.numerics.spectra import (
     DENSE_ENTRIES,
+    EPS,
     EVERY_SIDE,
     Spectrum,
     entry_error,
@@ -31,9 +30,9 @@ from projfree.sets.base import NormBall, OracleResult, Shape, Structure, is_roun
 from projfree.sets.inputs import check_matrix, finite, largest, like, point
 from projfree.sets.lp import LpBall, spread
 
-#: Components of a vertex of a large matrix that weigh less than this part of the first are left out: of one whose
-#: spectrum is known, and of one whose leading part is.
-FAINT, FAINT_LEADING = 1e-6, 1e-4
+#: Components of a vertex of a large matrix that weigh less than this part of the first are left out, and singular
+#: values from a Gram matrix below this part of the largest are noise, since it squares the condition.
+FAINT, GRAM_NOISE = 1e-6, 1e-7
 
 
 @dataclass(frozen=True)
@@ -51,18 +50,15 @@ class SchattenBall(NormBall):
     ``p = 2`` needs no singular values: :math:`-r G/\|G\|_F`, and the projection is a rescaling. Cost otherwise: one
     dense singular value decomposition, O(m n min(m, n)); `oracle` gives vertex and support from a single one.
 
-    Matrices that are never formed (`LowRank`, `OnPattern`, sums of them) get answers in factors. Up to 1,024 rows or
-    columns the whole spectrum comes from the Gram matrix of the smaller side; beyond, leading singular triples from
-    block subspace iterations that begin where the last call on the same pattern ended. Such a vertex is feasible and
-    nearly optimal, and `support` stays an upper bound: from all eigenvalues of the Gram matrix up to 5,000 on the
-    smaller side, else by the Frobenius and Schatten-4 mass that the triples leave out.
+    Matrices that are never formed (`LowRank`, `OnPattern`, sums of them) get answers in factors: from the Gram matrix
+    of the smaller side up to 1,024 rows or columns, beyond from leading singular triples by block subspace
+    iterations, which begin where ``warm`` says. Such a vertex is feasible and nearly
+    optimal, and `support` stays an upper bound.
 
     Parameters
     ----------
-    p : float
-        The exponent, from 1 to ``math.inf``.
-    radius : float
-        The radius, positive and finite.
+    p, radius : float
+        The exponent, from 1 to ``math.inf``, and the radius, positive and finite.
 
     Examples
     --------
@@ -87,7 +83,7 @@ class SchattenBall(NormBall):
     def structure(self, shape: Shape) -> Structure:
         if self.p == 2.0 or min(shape) == 1:  # a single row or column has one singular value, its length
             return LpBall(2.0, self.radius).structure(shape)
-        return Structure(round=is_round(self.p), spectral=True, projection="fast")
+        return Structure(round=is_round(self.p), projection="fast")
 
     def check_shape(self, shape: Shape) -> None:
         check_matrix("SchattenBall", shape, "rows x columns")
@@ -106,20 +102,23 @@ class SchattenBall(NormBall):
             return OracleResult(like(g, vertex), self.support(c))
         top = largest(c)
         u, s, vt = svd(c / top)
-        kept = s > s.max(initial=0.0) * max(c.shape) * float(np.finfo(np.float64).eps)
-        weights = norming(np.where(kept, s, 0.0)[None, :], self.p)[0]
-        vertex = -self.radius * (u * weights) @ vt
-        return OracleResult(like(g, vertex), self.radius * (top * lp_norm(s, conjugate(self.p))))
+        weights = norming(_without_noise(s, c.shape)[None, :], self.p)[0]
+        support = self.radius * (top * lp_norm(s, conjugate(self.p)))
+        return OracleResult(like(g, -self.radius * (u * weights) @ vt), support)
 
     def norm(self, w: Array) -> float:
-        if is_structured(w):
-            return structured_norm(w, self.p)
-        return self._spectral_norm(point(w), self.p)
+        return structured_norm(w, self.p) if is_structured(w) else self._dense_norm(w, self.p)
 
     def dual_norm(self, g: Array) -> float:
-        if is_structured(g):
-            return structured_support(g, self.p, 1.0)
-        return self._spectral_norm(point(g), conjugate(self.p))
+        return structured_support(g, self.p, 1.0) if is_structured(g) else self._dense_norm(g, conjugate(self.p))
+
+    def _dense_norm(self, w: Array, exponent: float) -> float:
+        c = point(w)
+        self.check_shape(c.shape)
+        top = largest(c)
+        if exponent == 2.0 or not math.isfinite(top):
+            return lp_norm(c, exponent)
+        return top * lp_norm(singular_values(c / top), exponent)
 
     def project(self, w: Array) -> Array:
         if is_structured(w):
@@ -132,9 +131,7 @@ class SchattenBall(NormBall):
         top = largest(c)
         u, s, vt = svd(c / top)
         s = s * top
-        if lp_norm(s, self.p) <= self.radius:
-            return like(w, c)
-        return like(w, (u * project(s, self.p, self.radius)) @ vt)
+        return like(w, c if lp_norm(s, self.p) <= self.radius else (u * project(s, self.p, self.radius)) @ vt)
 
     def support_error(self, g: Array, support: float) -> float:
         r"""The norm's own, plus :math:`k^{|1/2 - 1/p|}` times the backward error of the decomposition (Mirsky)."""
@@ -157,112 +154,75 @@ class SchattenBall(NormBall):
         self.check_shape(shape)
         return LpBall(self.p, self.radius).strong_convexity((min(shape),))
 
-    def _spectral_norm(self, c: Array, exponent: float) -> float:
-        self.check_shape(c.shape)
-        top = largest(c)
-        if exponent == 2.0 or not math.isfinite(top):
-            return lp_norm(c, exponent)
-        return top * lp_norm(singular_values(c / top), exponent)
-
 
 def structured_oracle(g: Structured, p: float, radius: float, warm: Array | None = None) -> OracleResult:
-    """The vertex, an upper bound on the support, and the leading right singular vectors where no more were computed.
+    """The vertex, feasible whatever the spectrum leaves out, and an upper bound on the support at no further cost.
 
-    The vertex is feasible whatever the spectrum leaves out. The bound is the best that costs no more than the vertex
-    did: sharp where the whole spectrum was taken. ``warm`` is a subspace to begin from, the third part of the result
-    for a similar matrix.
+    ``warm`` is a subspace to begin from: the leading right singular vectors of a similar matrix.
     """
     _check_finite("lmo(g)", g)
-    scale = g.scale
+    scale, q = g.scale, conjugate(p)
     if scale == 0.0:
         return OracleResult(LowRank(g.shape, ()), 0.0, warm)
     if p == 2.0:
-        size = _size_above(g)
+        size = g.size() + entry_error(g, 2.0)
         return OracleResult(g * (-radius / size), radius * size)
     unit = g / scale
     found = spectrum(unit, lambda s: norming(s[None, :], p)[0], warm)
-    weights = norming(_counted(found, unit)[None, :], p)[0]
-    if p < 2.0 and np.prod(g.shape) > DENSE_ENTRIES:  # columns that no step would notice
-        faint = FAINT if found.whole else FAINT_LEADING
-        weights = np.where(weights > faint * weights.max(), weights, 0.0)
+    weights = norming(_without_noise(found.values, g.shape, found.whole)[None, :], p)[0]
+    if p < 2.0 and np.prod(g.shape) > DENSE_ENTRIES:  # components that no step would notice
+        weights = np.where(weights > FAINT * weights.max(), weights, 0.0)
     vertex = _factors(found, -radius * weights)
     if p > 2.0:  # small singular values count as much as large ones, and their vectors are the least accurate
-        vertex = vertex * min(1.0, radius / max(structured_norm(vertex, p), float(np.finfo(np.float64).tiny)))
-    q = conjugate(p)
+        vertex = vertex * min(1.0, radius / max(structured_norm(vertex, p), sys.float_info.min))
     upper = (found.upper(q) if found.whole else frobenius_bound(unit, q)) + entry_error(unit, q)
     return OracleResult(vertex, radius * (scale * upper), None if found.whole else found.right)
 
 
 def structured_support(g: Structured, p: float, radius: float, sharp: bool = True) -> float:
-    """A proven upper bound on the support: sharp where a side has up to 5,000 rows, else by the tail bound.
-
-    Without ``sharp`` it is that of the Frobenius norm, beyond 1,024 rows.
-    """
+    """A proven upper bound on the support; see `norm_bound` for ``sharp``."""
     q, scale = conjugate(p), g.scale
     if not np.isfinite(scale) or scale == 0.0:
         return scale
-    if p == 2.0:
-        return radius * _size_above(g)
     unit = g / scale
     upper = lp_norm(unit.singular_values(), q) if isinstance(unit, LowRank) else norm_bound(unit, q, sharp)
     return radius * (scale * (upper + entry_error(unit, q)))
 
 
 def structured_projection(w: Structured, p: float, radius: float) -> Any:
-    """The Euclidean projection; where no side is small, of the leading part of ``w``, which is feasible too.
-
-    That part has as many components as the projection, as far as these fit in the memory of an iterate.
-    """
+    """The Euclidean projection; where no side is small, of the leading part of ``w`` that fits in memory."""
     _check_finite("project(w)", w)
-    size = w.size()
     if p == 2.0:
-        return w if size <= radius else w * (radius / size)
+        return w * min(1.0, radius / max(w.size(), radius))
     if isinstance(w, LowRank):
         u, s, v = w.decomposed()
         found = Spectrum(u, s, v, True)
     else:
         most = LowRank(w.shape, ()).capacity // 2  # an iterate and the last one are in memory
-        found = spectrum(w, lambda s: project(s, p, radius), _near(w), most)
-    if found.whole and lp_norm(found.values, p) <= radius:
-        return w if isinstance(w, LowRank) else _factors(found, _counted(found, w))
-    return _factors(found, project(_counted(found, w), p, radius))
-
-
-def _near(w: Structured) -> Array | None:
-    """Where a search for leading triples begins: after a gradient step the iterate's factors are most of the answer.
-
-    Nowhere where a side is small, for then the whole spectrum is taken.
-    """
-    if w.low is None or min(w.shape) <= EVERY_SIDE:
-        return None
-    return w.low.decomposed()[2]
+        # After a gradient step the iterate's factors are most of the answer.
+        near = None if w.low is None or min(w.shape) <= EVERY_SIDE else w.low.decomposed()[2]
+        found = spectrum(w, lambda s: project(s, p, radius), near, most)
+    if isinstance(w, LowRank) and lp_norm(found.values, p) <= radius:
+        return w
+    return _factors(found, project(_without_noise(found.values, w.shape, found.whole), p, radius))
 
 
 def structured_norm(w: Structured, p: float) -> float:
     """The Schatten norm, exact for factors; for others never too small."""
     if isinstance(w, LowRank):
         return lp_norm(w.singular_values(), p) if w.terms else 0.0
-    size = w.size()
-    return size if p == 2.0 or size == 0.0 else structured_support(w, conjugate(p), 1.0)
+    return structured_support(w, conjugate(p), 1.0)
 
 
-def _counted(found: Spectrum, g: Structured) -> Array:
-    """The values with those at the level of rounding taken as zero: their vectors mean nothing."""
-    values = found.values
-    level = max(g.shape) * float(np.finfo(np.float64).eps)
-    if found.whole and np.prod(g.shape) > DENSE_ENTRIES:
-        level = 1e-7  # from a Gram matrix, which squares the condition
+def _without_noise(values: Array, shape: Shape, gram: bool = False) -> Array:
+    """Singular values, zero where their vectors are nothing but rounding."""
+    level = GRAM_NOISE if gram and math.prod(shape) > DENSE_ENTRIES else max(shape) * EPS
     return np.where(values > level * values.max(initial=0.0), values, 0.0)
 
 
 def _factors(found: Spectrum, values: Array) -> LowRank:
     kept = values != 0.0
     return LowRank.of(found.left[:, kept] * values[kept], found.right[:, kept])
-
-
-def _size_above(g: Structured) -> float:
-    """An upper bound on the Euclidean norm, never zero unless all components are."""
-    return g.size() + entry_error(g, 2.0)
 
 
 def _check_finite(call: str, g: Structured) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 from projfree.checks import Array, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.projections import simplex_rows
-from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack
-from projfree.sets.inputs import finite, like, point
+from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, Structure, slack
+from projfree.sets.inputs import checked_point, point, scaled_gradient
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,13 @@ class Simplex(ConstraintSet):
         simplex = FlatBall(self.radius, np.broadcast_to(1.0, shape), signed=False, tight=True)
         return Structure(group_l1=simplex, polytope=True, projection="fast")
 
+    @scaled_gradient
     def lmo(self, g: Array) -> Array:
-        c = finite("lmo(g)", g)
-        if not c.any():
-            return like(g, self.centre(c.shape))
-        v = np.zeros(c.size)
-        v[int(c.argmin())] = self.radius
-        return like(g, v.reshape(c.shape))
-
-    def oracle(self, g: Array, warm: object = None) -> OracleResult:
-        return OracleResult(self.lmo(g), self.support(-g))
+        if not g.any():
+            return self.centre(g.shape)
+        v = np.zeros(g.size)
+        v[int(g.argmin())] = self.radius
+        return v.reshape(g.shape)
 
     def support(self, g: Array) -> float:
         return self.radius * float(np.max(point(g)))
@@ -75,6 +72,6 @@ class Simplex(ConstraintSet):
         x, allowed = point(w), self.radius * slack(w, rtol)
         return bool(np.min(x, initial=0.0) >= -allowed and abs(float(x.sum()) - self.radius) <= allowed)
 
+    @checked_point
     def project(self, w: Array) -> Array:
-        x = finite("project(w)", w)
-        return like(w, simplex_rows(x.reshape(1, -1), self.radius).reshape(x.shape))
+        return simplex_rows(w.reshape(1, -1), self.radius).reshape(w.shape)

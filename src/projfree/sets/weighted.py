@@ -13,7 +13,7 @@ from projfree.checks import Array, all_finite, at_least, positive, real_array, s
 from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.projections import project
 from projfree.sets.base import ConstraintSet, NormBall, Shape, Structure, Wrapper
-from projfree.sets.inputs import check_broadcast, check_matrix, finite, frozen, like
+from projfree.sets.inputs import check_broadcast, check_matrix, checked_point, frozen
 from projfree.sets.lp import hoelder
 from projfree.sets.schatten import SchattenBall
 
@@ -52,7 +52,6 @@ class ScaledBall(Wrapper, NormBall):
         return float(self.ball.strong_convexity(shape)) * low * low / high
 
     def reach(self, shape: Shape) -> float:
-        """That of the ball, divided by the smallest entry of D."""
         self.check_shape(shape)
         return float(self.ball.reach(shape)) / self._range[0]
 
@@ -63,13 +62,9 @@ class Weighted(ScaledBall):
 
     .. math:: \|d \circ w\| \le r, \qquad d > 0
 
-    So features can carry scales: a larger weight makes an entry more expensive. Everything follows from the ball,
-
-    .. math:: \operatorname{lmo}(g) = d^{-1} \circ \operatorname{lmo}_{\text{ball}}(g \circ d^{-1}), \qquad
-              \|g\|_* = \|g \circ d^{-1}\|_{\text{ball}, *},
-
-    except for the projection, which exists for weighted l_p norms: a weighted threshold for ``p = 1``, a clip for
-    ``p = inf``, and otherwise Newton's method on :math:`x_j + \mu d_j^p x_j^{p-1} = |w_j|`.
+    So features can carry scales: a larger weight makes an entry more expensive. The projection exists for weighted l_p
+    norms: a weighted threshold for ``p = 1``, a clip for ``p = inf``, and otherwise Newton's method on
+    :math:`x_j + \mu d_j^p x_j^{p-1} = |w_j|`.
 
     Parameters
     ----------
@@ -140,16 +135,15 @@ class Weighted(ScaledBall):
         own = weights if inner.weights is None else weights * inner.weights
         return replace(inner, weights=own, group_l1=l1, projection="none" if inner.lp is None else "fast")
 
+    @checked_point
     def project(self, w: Array) -> Array:
-        x = finite("project(w)", w)
-        self.check_shape(x.shape)
-        structure = self.structure(x.shape)
+        structure = self.structure(w.shape)
         if structure.lp is None:
             raise NotImplementedError(
                 f"{self!r} has no projection, only weighted l_p balls have one; "
                 "use PrimalAveraging or FrankWolfe, which need none."
             )
-        return like(w, project(x, structure.lp.p, structure.lp.radius, structure.weights))
+        return project(w, structure.lp.p, structure.lp.radius, structure.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,19 +153,12 @@ class WeightedSchattenBall(ScaledBall):
     .. math:: \|D_r W D_c\|_{S_p} \le r
 
     With weights that are powers of how often rows and columns were observed it corrects for entries that are not
-    missing at random. All of it follows from the plain ball,
-
-    .. math:: \operatorname{lmo}(G) = D_r^{-1} \operatorname{lmo}_{S_p}(D_r^{-1} G D_c^{-1})\, D_c^{-1}, \qquad
-              \|G\|_* = \|D_r^{-1} G D_c^{-1}\|_{S_q},
-
-    except for a projection, which has no closed form. Cost: that of `SchattenBall`.
+    missing at random. The projection has no closed form. Cost: that of `SchattenBall`.
 
     Parameters
     ----------
-    p : float
-        The exponent, from 1 to ``math.inf``.
-    radius : float
-        The radius, positive and finite.
+    p, radius : float
+        The exponent, from 1 to ``math.inf``, and the radius, positive and finite.
     rows, cols : array
         The weights, positive and finite, one for each row and column.
 
@@ -237,5 +224,5 @@ def compressed(ball: ConstraintSet, w: Any) -> Any:
     if not isinstance(w, LowRank) or w.fits:
         return w
     if isinstance(ball, WeightedSchattenBall):  # in the coordinates where no norm grows when singular values go
-        return ball._inner(ball._times(w).shortened())
-    return w.shortened() if isinstance(ball, SchattenBall) else w
+        return ball._inner(ball._times(w).compressed(columns=w.capacity // 2))
+    return w.compressed(columns=w.capacity // 2) if isinstance(ball, SchattenBall) else w
