@@ -73,7 +73,8 @@ def radius_of(ball: ConstraintSet) -> float | None:
 
 def ball_through(ball: ConstraintSet, w: Array) -> ConstraintSet:
     """The ball with ``w`` on its boundary."""
-    return resized(ball, own_norm(ball, w) or ZERO_RADIUS)
+    through: ConstraintSet = resized(ball, own_norm(ball, w) or ZERO_RADIUS)
+    return through
 
 
 def own_norm(ball: ConstraintSet, w: Array) -> float:

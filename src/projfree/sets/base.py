@@ -52,8 +52,8 @@ class Structure:
         The set, without free features, as a bound on a weighted sum of absolute values or of norms of groups.
     polytope, round : bool
         Whether `ConstraintSet.lmo` returns one of finitely many vertices; whether the boundary has no flat pieces.
-    absolute : bool
-        Whether the set is the ball of a norm of the absolute values of the entries.
+    absolute, spectral : bool
+        Whether the set is a ball of a norm of absolute values; whether the oracle needs singular values.
     projection : {"none", "slow", "fast"}
         Whether there is a Euclidean projection, and whether it costs about as much as the oracle.
     free, free_bound : ndarray of int, float
@@ -66,6 +66,7 @@ class Structure:
     polytope: bool = False
     round: bool = False
     absolute: bool = False
+    spectral: bool = False
     projection: Literal["none", "slow", "fast"] = "none"
     free: Array = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     free_bound: float = math.inf

@@ -83,7 +83,7 @@ class SchattenBall(NormBall):
     def structure(self, shape: Shape) -> Structure:
         if self.p == 2.0 or min(shape) == 1:  # a single row or column has one singular value, its length
             return LpBall(2.0, self.radius).structure(shape)
-        return Structure(round=is_round(self.p), projection="fast")
+        return Structure(round=is_round(self.p), spectral=True, projection="fast")
 
     def check_shape(self, shape: Shape) -> None:
         check_matrix("SchattenBall", shape, "rows x columns")
