@@ -45,9 +45,9 @@ def films():
     return np.array([int(line[0]) for line in lines]), np.hstack([found, columns(decades)])
 
 
-def cold(ratings, side, seeds, weights):
+def cold(ratings, side, seeds):
     """RMSE of the ratings of users (``side`` 0) or films (1) that are held out."""
-    from projfree.estimators.completion import MatrixCompletion
+    from projfree import MatrixCompletion
 
     given = {"user_features": users(), "item_features": films()}
     scale, errors = (ratings[2].min(), ratings[2].max()), {}
@@ -56,8 +56,7 @@ def cold(ratings, side, seeds, weights):
         out = np.random.default_rng(seed).permutation(ids)[: len(ids) // 10]
         test = np.isin(ratings[side], out)
         train, held = (tuple(part[at] for part in ratings) for at in (~test, test))
-        methods = {"offsets": {"radius": 1e-6, "rank": 1}}
-        methods |= {f"features, weight {weight:g}": {**given, "features_weight": weight} for weight in weights}
+        methods = {"offsets": {"radius": 1e-6, "rank": 1}, "features": given}
         for name, settings in methods.items():
             begun = time.process_time()
             model = MatrixCompletion(certify=False, **settings).fit(train)

@@ -10,11 +10,11 @@ from completion_tuning import Tuned
 
 
 def projfree(train, radius=None, **settings):
-    from projfree.estimators.completion import MatrixCompletion
+    from projfree import MatrixCompletion
 
     model = MatrixCompletion(radius=radius, **settings).fit(train)
     proved = f" gap {model.relative_gap_:.2g}" if np.isfinite(model.relative_gap_) else ""
-    return model.predict, f"radius {model.radius_:.4g} implicit {model.implicit_:g}{proved}"
+    return model.predict, f"radius {model.radius_:.4g} implicit {model.settings_.implicit:g}{proved}"
 
 
 def surprise(train, kind="SVD", **settings):
@@ -41,8 +41,28 @@ def cmfrec(train, **settings):
     return lambda pairs: np.nan_to_num(model.predict(*pairs), nan=float(train[2].mean())), "cmfrec"
 
 
+def implicit_als(model, train, test, found, factors=40):
+    """Precision and recall of lists by implicit's ALS of which items were rated, judged as ours are."""
+    from implicit.als import AlternatingLeastSquares
+    from scipy.sparse import csr_array
+
+    from projfree.completion.recommend import judged
+
+    places = [
+        np.searchsorted(ids, column) for ids, column in zip((model.user_ids_, model.item_ids_), train, strict=False)
+    ]
+    seen = csr_array((np.ones(len(train[2])), places), shape=(len(model.user_ids_), len(model.item_ids_)))
+    peer = AlternatingLeastSquares(factors=factors, random_state=0)
+    peer.fit(seen, show_progress=False)
+    rows, cols = model._places(test[0], test[1])
+    at = (rows >= 0) & (test[2] >= found.threshold)
+    users, lists = np.unique(rows[at], return_inverse=True)
+    top = peer.recommend(users, seen[users], N=found.k)[0]
+    return judged([top], np.stack([lists, cols[at]]), seen.shape[1])[:2]
+
+
 #: What each method may choose from: about as many settings for each, peers as their authors recommend.
-OURS = [{"p": p, "weight_power": a, "certify": False} for p in (1.0, 1.1, 1.2) for a in (0.0, 0.25, 0.5)]
+OURS = [{"p": p, "rank": rank, "certify": False} for p in (1.0, 1.1, 1.2) for rank in (20, 40, 80)]
 IMPLICIT = {"k": 100, "scale_lam": True, "add_implicit_features": True}
 CMFREC = [
     {**IMPLICIT, "lambda_": penalty, "w_implicit": w}
@@ -58,7 +78,6 @@ METHODS = {
     "projfree-ratings": lambda train: projfree(train, implicit=0.0, certify=False),
     "projfree-1.1": lambda train: projfree(train, p=1.1, certify=False),
     "projfree-1.2": lambda train: projfree(train, p=1.2, certify=False),
-    "projfree-plain": lambda train: projfree(train, weight_power=0.0, certify=False),
     "projfree-no-offsets": lambda train: projfree(train, offsets=(True, False, False), certify=False),
     "projfree-given": lambda train: projfree(train, radius=4617.0, max_sweeps=8, certify=False),
     "projfree-tuned": Tuned(projfree, OURS),

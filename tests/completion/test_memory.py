@@ -13,7 +13,7 @@ resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 import numpy as np
 from projfree import *
 from projfree.algebra import LowRank, OnPattern
-from projfree.estimators.completion import MatrixCompletion
+from projfree import MatrixCompletion
 rng, shape = np.random.default_rng(0), (40_000, 30_000)  # 9.6 GB if dense
 rows, cols, y = rng.integers(0, shape[0], 100_000), rng.integers(0, shape[1], 100_000), np.ones(100_000)
 f = Objective(Squared(), as_data(Entries(rows, cols, shape), y))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from projfree.completion.ridge_kernels import SHORT, ridge_rows
+from projfree.completion.kernels import SHORT, ridge_rows
 
 COUNTS = [0, 1, 2, 3, SHORT - 1, SHORT, SHORT + 1, 17, 40]
 

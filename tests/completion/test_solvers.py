@@ -15,7 +15,6 @@ from projfree import (
     CorrectivePrimalAveraging,
     Entries,
     FrankWolfe,
-    Growing,
     Huber,
     Logistic,
     LpBall,
@@ -28,7 +27,6 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import LowRank, OnPattern, lowrank
-from projfree.completion.offsets import OffsetObjective
 from projfree.numerics import spectra
 from projfree.sets import WeightedSchattenBall, schatten
 
@@ -65,26 +63,17 @@ def test_factors_do_what_dense_matrices_do(solver, name, p):
     assert found.ok
 
 
-def optimum(loss, rows, cols, y, ridge=None, base=0.0, weights=None, weight=None, radius=4.0):
-    """The minimum over the (weighted) nuclear ball, by a conic solver."""
+def optimum(loss, rows, cols, y, radius=4.0):
+    """The minimum over the nuclear ball, by a conic solver."""
     import cvxpy as cp
 
     X = cp.Variable(SHAPE)
-    b0, b, c = cp.Variable(), cp.Variable(SHAPE[0]), cp.Variable(SHAPE[1])
-    free = ridge is not None
-    u = cp.hstack([X[i, j] + (b0 + b[i] + c[j] if free else 0.0) for i, j in zip(rows, cols, strict=True)]) + base
+    u = cp.hstack([X[i, j] for i, j in zip(rows, cols, strict=True)])
     if loss.labels:
         each = cp.logistic(-cp.multiply(y, u))
     else:
         each = cp.huber(u - y, loss.delta) if isinstance(loss, Huber) else cp.square(u - y)
-    s = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
-    total = s @ each
-    if free:
-        penalty = b0**2 + cp.sum_squares(b) + cp.sum_squares(c)
-        total = total + 0.5 * loss.smoothness * ridge / len(y) * penalty
-    d, e = (np.ones(SHAPE[0]), np.ones(SHAPE[1])) if weights is None else weights
-    inside = cp.normNuc(cp.multiply(np.outer(d, e), X)) <= radius
-    return cp.Problem(cp.Minimize(total), [inside]).solve(solver="CLARABEL")
+    return cp.Problem(cp.Minimize(cp.sum(each) / len(y)), [cp.normNuc(X) <= radius]).solve(solver="CLARABEL")
 
 
 @cache
@@ -104,80 +93,6 @@ def test_a_referee_agrees(name, tier):
         assert result.bound <= best + 1e-6
         assert result.value >= best - 1e-6
         assert tier == "subspace" or result.value <= best * 1.02
-
-
-@cache
-def with_offsets(name, weighted):
-    """The same with offsets, as an objective with its ball."""
-    loss, (rows, cols, y) = PROBLEMS[name], entries()
-    y, rng = targets(loss, y), np.random.default_rng(1)
-    base = 0.0 if loss.labels else 3.0
-    weights = (rng.uniform(0.5, 2.0, 12), rng.uniform(0.5, 2.0, 9)) if weighted else None
-    weight = rng.uniform(0.0, 2.0, len(y)) if weighted else None
-    best = optimum(loss, rows, cols, y, 2.0, base, weights, weight)
-    ball = SchattenBall(1.0, 4.0) if weights is None else WeightedSchattenBall(1.0, 4.0, *weights)
-    f = OffsetObjective(loss, both(rows, cols, y, SHAPE, weight)[1], ridge=2.0, base=base)
-    return f, ball, best
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_referee_agrees_on_offsets(name, weighted, tier):
-    f, ball, best = with_offsets(name, weighted)
-    for solver in (FrankWolfe(), CorrectivePrimalAveraging(), PrimalAveraging(sampling=Growing(2))):
-        result = minimize(f, ball, solver, tol=1e-3, max_iter=100)
-        assert result.bound <= best + 1e-6
-        assert result.value >= best - 1e-6
-        assert result.certificate.verify(objective=f).ok
-    assert tier == "subspace" or result.value <= best * 1.05
-
-
-@pytest.mark.parametrize("base", [0.0, -1.5])
-@pytest.mark.parametrize("loss", PROBLEMS.values(), ids=list(PROBLEMS))
-def test_a_tangent_is_a_bound_for_any_offsets(loss, base):
-    """The minorant lies below the function also where the offsets are nowhere near optimal."""
-    rows, cols, y = entries()
-    f = OffsetObjective(loss, both(rows, cols, targets(loss, y), SHAPE)[1], ridge=2.0, base=base)
-    rng = np.random.default_rng(0)
-
-    def point():
-        return f.point(LowRank.of(rng.standard_normal((12, 2)), rng.standard_normal((9, 2))))
-
-    for size in (0.0, 0.1, 3.0):
-        x = point()
-        offsets = f.evaluate(point(), tangent=False).intercept + size * rng.standard_normal(22)
-        m = f.open().evaluate(f.point(x.w, offsets), near=True).slope
-        for _ in range(5):
-            z = point()
-            assert m(z.w) <= f(z) + 1e-10
-    x = point()
-    assert f.evaluate(x).slope(x.w) == pytest.approx(f(x), rel=1e-12)
-
-
-@pytest.mark.parametrize("loss", PROBLEMS.values(), ids=list(PROBLEMS))
-def test_a_hull_with_offsets_is_the_function_or_above_it(loss):
-    """Squares minimise the offsets out at each place; others keep those of the first point, where both agree."""
-    rows, cols, y = entries()
-    f = OffsetObjective(loss, both(rows, cols, targets(loss, y), SHAPE)[1], ridge=2.0, base=0.5)
-    rng = np.random.default_rng(3)
-    x, v, u = (f.point(LowRank.of(rng.standard_normal((12, 2)), rng.standard_normal((9, 2)))) for _ in range(3))
-    hull = f.hull((x, v, u))
-    for m in ([0.0, 0.0], [0.3, 0.0], [0.2, 0.5], [0.0, 1.0]):
-        here = hull.at(np.array(m))
-        due = f(f.point(hull.mix(np.array(m)).w))
-        if isinstance(loss, Squared) or not any(m):
-            assert here.value == pytest.approx(due, rel=1e-9)
-        assert here.value >= due * (1.0 - 1e-9)
-
-
-def test_offsets_exist_for_rows_without_ratings():
-    data = as_data(Entries([0, 0], [0, 1], (3, 2), factored=True), [5.0, 4.0])
-    f = OffsetObjective(Squared(), data, ridge=1.0)
-    found = f.evaluate(f.point(LowRank((3, 2), ())), tangent=False)
-    assert np.isfinite(found.value)
-    assert found.intercept[2] == found.intercept[3] == 0.0
-    only_rows = OffsetObjective(Squared(), data, ridge=1.0, kinds=(False, True, False))
-    assert only_rows(only_rows.point(LowRank((3, 2), ()))) > found.value
 
 
 def test_the_frobenius_ball_has_a_closed_form():

@@ -16,6 +16,7 @@ from projfree import (
     ConstrainedRegressor,
     ConstrainedRegressorCV,
     LpBall,
+    MatrixCompletion,
     Objective,
     PrimalAveraging,
     Squared,
@@ -23,7 +24,6 @@ from projfree import (
     as_data,
     path,
 )
-from projfree.estimators.completion import MatrixCompletion
 
 RNG = np.random.default_rng(0)
 N = 60

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -125,13 +123,6 @@ def completion(tmp_path):
 def test_load_reads_completions_too(completion):
     assert isinstance(load(completion(lambda tree: None)), MatrixCompletion)
 
-
-def test_a_loaded_model_writes_to_no_path_of_the_file(completion, tmp_path):
-    place = tmp_path / "written"
-    model = load(completion(lambda tree: tree["parameters"].update(checkpoint=os.fspath(place))))
-    assert model.checkpoint is None
-    model.partial_fit([(1, 1, 3.0)])
-    assert not place.exists()
 
 
 BROKEN = {

@@ -29,7 +29,6 @@ from projfree import (
     Weighted,
     path,
 )
-from projfree.completion.offsets import OffsetObjective
 from projfree.sets import WeightedSchattenBall, WithFree
 
 BETWEEN = np.linspace(0.5, 2.0, t.D)
@@ -39,10 +38,6 @@ BY_COUNT = WeightedSchattenBall(1.2, 4.0, np.linspace(0.8, 1.2, t.SHAPE[0]), np.
 
 def completion(factored, loss=Squared(), intercept=False, **given):  # noqa: B008 - a loss is frozen
     return lambda: Objective(loss, t.entries(factored, signs=loss.labels, **given), fit_intercept=intercept)
-
-
-def offsets(loss, weighted=False):
-    return lambda: OffsetObjective(loss, t.entries(True, loss.labels, weighted), 2.0, base=0.0 if loss.labels else 3.0)
 
 
 def hyperbola(w):
@@ -109,9 +104,6 @@ COMPLETION = {
     "factored, squares, Schatten-2, plan": searching(completion(True), SchattenBall(2.0, 4.0)),
     "factored, logistic, corrective": searching(completion(True, Logistic()), SCHATTEN, CORRECTIVE, 1e-4),
     "factored, weighted ball, PA": fixed(completion(True, intercept=True), BY_COUNT, PA),
-    "offsets, squares, PA": fixed(offsets(Squared(), weighted=True), SCHATTEN, PA),
-    "offsets, logistic, PA": fixed(offsets(Logistic()), SCHATTEN, PA),
-    "offsets, huber, corrective": searching(offsets(Huber(0.5)), BY_COUNT, CORRECTIVE, 1e-4),
 }
 OBJECTIVES = {
     "perturbed, PA": fixed(perturbed(logistic(intercept=True)), L15, PA),

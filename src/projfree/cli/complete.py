@@ -30,8 +30,9 @@ from projfree.cli.output import (
 )
 from projfree.cli.recommend import known_lists, write_lists
 from projfree.cli.tables import as_ids, column_of, floats, is_text, read_table, row_of
+from projfree.deadline import countdown
 from projfree.estimators.encoding import table_encoder, text_columns
-from projfree.run import ProgressBar
+from projfree.run import Checkpoint, ProgressBar
 from projfree.run.checkpoint import KIND as CHECKPOINT
 
 EPILOG = (
@@ -105,21 +106,22 @@ def complete(
         "user_features": _features(user_features, names[0], sep, header, ratings[0]),
         "item_features": _features(item_features, names[1], sep, header, ratings[1]),
     }
+    watchers: tuple[Any, ...] = () if silent else (ProgressBar(label=f"complete {data.name}", transient=True),)
+    watchers += () if checkpoint is None else (Checkpoint(checkpoint, every=1),)
+    left = countdown(time_limit)
     model = MatrixCompletion(
         p,
         radius,
         rank=rank,
-        tol=tol,
         time_limit=time_limit,
         random_state=seed,
-        checkpoint=checkpoint,
         columns=tuple(names),
-        callbacks=() if silent else (ProgressBar(label=f"complete {data.name}", transient=True),),
+        callbacks=watchers,
         **features,
     )
     fitted, held = split(len(ratings[2]), hold_out, seed)
     try:
-        _fit(model, tuple(column[fitted] for column in ratings), silent)
+        _fit(model, tuple(column[fitted] for column in ratings), tol, left, silent)
     except KeyboardInterrupt:
         if checkpoint is None or not persist.exists(checkpoint):
             raise
@@ -135,6 +137,8 @@ def complete(
         elif not quiet:
             fields = _fields(model, score, len(fitted), len(held), out, file)
             show_fields(f"completed after {model.n_iter_} sweeps", fields)
+            for text in model.notes():
+                note(text, silent)
     raise typer.Exit(DONE if tol is None or model.relative_gap_ <= tol else SHORT)
 
 
@@ -183,7 +187,7 @@ def _features(path: Path | None, ids: str, sep: str | None, header: bool | None,
     return (column if like.dtype.kind not in "iufb" else as_ids(column)).to_numpy(), encoded
 
 
-def _fit(model: Any, ratings: tuple[Array, ...], silent: bool) -> None:
+def _fit(model: Any, ratings: tuple[Array, ...], tol: float | None, left: Any, silent: bool) -> None:
     """Fit; warnings become remarks, except that on the gap, which is reported."""
     from sklearn.exceptions import ConvergenceWarning
 
@@ -191,9 +195,11 @@ def _fit(model: Any, ratings: tuple[Array, ...], silent: bool) -> None:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(ratings)
+        if tol is not None:
+            model.certify_to(tol, time_limit=left())
     for text in dict.fromkeys(str(warning.message) for warning in caught):
         note(text, silent)
-    model.set_params(callbacks=(), checkpoint=None)
+    model.set_params(callbacks=())
 
 
 def _recommend(model: Any, file: Path, n: int, inputs: list[Path], force: bool, out: Path) -> None:
@@ -212,7 +218,7 @@ def _recommend(model: Any, file: Path, n: int, inputs: list[Path], force: bool, 
 
 
 def _record(model: Any, score: Any, kept: int, held: int, out: Path, file: Path | None) -> dict[str, Any]:
-    names = ("rmse", "mae", "precision", "recall", "coverage", "k")
+    names = ("rmse", "mae", "precision", "recall", "popular_precision", "popular_recall", "coverage", "k")
     return {
         "value": model.value_,
         "bound": model.bound_,
@@ -230,7 +236,8 @@ def _record(model: Any, score: Any, kept: int, held: int, out: Path, file: Path 
 def _fields(model: Any, score: Any, kept: int, held: int, out: Path, file: Path | None) -> dict[str, str | None]:
     gap, lists = float(model.relative_gap_), ""
     if score is not None and score.n_users:
-        lists = f"precision {score.precision:.3f}, recall {score.recall:.3f}, {score.coverage:.0%} of all items"
+        lists = f"precision {score.precision:.3f}, recall {score.recall:.3f}, {score.coverage:.0%} of all items; by "
+        lists += f"popularity {score.popular_precision:.3f}, {score.popular_recall:.3f}"
     return {
         "ratings": f"{kept:,} to fit, {held:,} held out, {len(model.user_ids_):,} x {len(model.item_ids_):,}",
         "radius": f"{model.radius_:.6g}",

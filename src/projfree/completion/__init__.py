@@ -1,1 +1,1 @@
-"""The convex problem of matrix completion and its alternating solver, on which the estimators are built."""
+"""Matrix completion: ratings in, ratings and recommendations out, with a certificate."""

@@ -1,209 +1,210 @@
-r"""Offsets of rows, of columns and of all entries of a matrix: minimised out, with a ridge, outside the ball.
+r"""The mean loss at observed entries, with offsets of rows, of columns and of all entries minimised out.
 
 .. math:: F(X) = \min_b \sum_i s_i\,\ell\big(X_{r_i c_i} + o_i(b), y_i\big) + \tfrac12 \kappa \|b\|^2, \qquad
-          o_i(b) = b_0 + b_{r_i} + b_{c_i}
+          o_i(b) = \text{base} + b_0 + b_{r_i} + b_{c_i}
 
-For any b, with :math:`r_i = s_i\ell'` and h its sums over all, rows and columns, convexity and the ridge give
+For any b, with :math:`r_i = s_i\ell'` and h its sums over all entries, rows and columns, convexity and the ridge give
 
-.. math:: F(X') \ge \sum_i (s_i\ell_i - r_i (u_i + o_i)) - \tfrac{1}{2\kappa}\|h\|^2 + \langle A^T r, X'\rangle,
+.. math:: F(X') \ge \sum_i (s_i\ell_i - r_i (u_i + o_i)) - \tfrac{1}{2\kappa}\|h\|^2 + \text{base} \sum_i r_i
+                  + \langle A^T r, X'\rangle,
 
-which is what a tangent here is: true however inexactly the offsets were found, and tight where they are optimal.
+which is what a tangent here is: valid however inexactly the offsets were found, and sharp if they are optimal.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache
-from typing import Any, cast
+import math
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from projfree.algebra import UNIT, Minorant, Point
-from projfree.checks import Array
-from projfree.completion.offset_steps import CurvatureAlong, OffsetMap, ValueAndResidual, WithOffsets, WithSizes
-from projfree.data.entries import FactoredEntriesData
-from projfree.data.rows import Step, tangent_size
-from projfree.data.workspace import Workspace
+from projfree.algebra import UNIT, Pattern
+from projfree.checks import Array, at_least
 from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
-from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hull import Hull, HullSums, Local, Look
-from projfree.objectives.intercept import Intercept
-from projfree.objectives.row_steps import Curvatures, DerivativeSums, Sums, TangentSums, ValueSum
 
-#: Newton steps for the offsets of one image, and what they may leave of the value: so little that bounds, which feel
-#: the root of it, agree to all digits that are checked.
-STEPS, ENOUGH = 60, 1e-20
-#: Conjugate gradient steps of one solve.
-MOST_STEPS = 200
+#: Newton steps for the offsets of one matrix, and conjugate gradient steps of one Newton step.
+NEWTON_STEPS, CG_STEPS = 60, 200
+#: What the search for offsets may leave of the value: bounds, which feel the root of it, agree to all digits then.
+EXACT = 1e-20
+#: Two digits more than predictions need: the accuracy of offsets that nothing is proved from.
+ROUGH = 1e-12
 
 
-class Offsets(Intercept):
-    """Vectors ``(b_0, rows, columns)``; kinds that are switched off stay zero.
+class EntryTangent(NamedTuple):
+    """The tangent at some predictions: its gradient is ``residuals`` at the observed entries."""
+
+    value: float
+    constant: float
+    residuals: Array
+    constant_error: float
+    gradient_error: float
+
+
+class ObservedLoss:
+    """The weighted mean of a loss over observed entries, as a function of their predictions without offsets.
 
     Parameters
     ----------
-    loss, data, outputs
-        As for every intercept; the data must be observed entries.
+    pattern : Pattern
+        The observed entries.
+    y, weight : ndarray
+        Targets in the order of the pattern; weights that add up to one, or None.
+    loss : Loss
+        A convex loss of one prediction with a largest curvature.
+    ridge : float
+        The penalty of an offset, in ratings: that of so many ratings that ask for zero.
     kinds : tuple of bool
-        Whether there is an offset for all, for each row, for each column.
-    kappa : float
-        The ridge.
+        Which offsets there are: one for all, one for each row, one for each column; the others are zero.
     base : float
         Added to every prediction.
     """
 
-    constant: Array
-    described, measured = " with offsets", False
-
     def __init__(
         self,
+        pattern: Pattern,
+        y: Array,
+        weight: Array | None,
         loss: Loss,
-        data: FactoredEntriesData,
-        outputs: tuple[int, ...],
         *,
-        kinds: tuple[bool, bool, bool],
-        kappa: float,
-        base: float,
+        ridge: float = 3.0,
+        kinds: tuple[bool, bool, bool] = (True, True, True),
+        base: float = 0.0,
     ) -> None:
-        super().__init__(loss, data, outputs)
-        self.kappa, self.base = kappa, base
-        self.map = OffsetMap((data.shape(())[0], data.shape(())[1]), kinds)
-        #: The largest number of terms in a sum over one offset's entries.
-        most = float(data.n if kinds[0] else data.most_in_line())
-        self.rounding = replace(self.rounding, units=max(data.rounding_units, most) + 2.0 * loss.rounding + 8.0)
-        self.constant = self.map.zero()
+        if not loss.convex or loss.coupled or not math.isfinite(loss.smoothness):
+            raise TypeError(
+                "`MatrixCompletion(loss=...)` must be a convex loss of one prediction with a largest curvature, got "
+                f"{loss!r}; use `Squared()`, `Huber()` or `Logistic()`."
+            )
+        self.pattern, self.y, self.weight, self.loss = pattern, y, weight, loss
+        self.ridge, self.kinds, self.base = at_least("ridge", ridge, 1e-6), kinds, float(base)
+        self.n = len(y)
+        self.kappa = loss.smoothness * self.ridge / self.n
+        #: What regressions of rows and of columns take, for squares, whose targets stay the same.
+        self.lines: dict[int, Any] = {}
 
-    def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
-        return tuple([self.offsets_at(workspace, x) for x in points])
+    @property
+    def s(self) -> Array | float:
+        """The weight of each entry."""
+        return 1.0 / self.n if self.weight is None else self.weight
 
-    def offsets_at(self, workspace: Workspace, x: Point) -> Array:
-        """The offsets that are best at one point."""
-        b, kappa, loss = self.guess(x), self.kappa, self.loss
-        assert b is not None
-        value, slope = self._look(workspace, x, b)
-        for _ in range(STEPS):
-            # By the ridge, the value is at most this far above its minimum over the offsets.
-            left, size = ENOUGH * abs(value), float(slope @ slope)
-            if 0.5 * size / kappa <= left or expired():
+    def offsets(self, b: Array) -> Array:
+        """The base and the offsets at each entry."""
+        m, at = self.pattern.shape[0], self.pattern
+        out = np.full(self.n, self.base + b[0])
+        if self.kinds[1]:
+            out += np.repeat(b[1 : 1 + m], np.diff(at.indptr))
+        if self.kinds[2]:
+            out += b[1 + m :][at.indices]
+        return out
+
+    def sums(self, r: Array) -> Array:
+        """The sums of ``r`` over all entries, those of each row and of each column; zero for offsets that are not."""
+        (m, n), at = self.pattern.shape, self.pattern
+        out = np.zeros(1 + m + n)
+        if self.kinds[0]:
+            out[0] = r.sum()
+        if self.kinds[1]:
+            out[1 : 1 + m] = np.bincount(at.rows, weights=r, minlength=m)
+        if self.kinds[2]:
+            out[1 + m :] = np.bincount(at.indices, weights=r, minlength=n)
+        return out
+
+    def penalty(self, b: Array) -> float:
+        """What the offsets add to the value."""
+        return 0.5 * self.kappa * float(b @ b)
+
+    def best_offsets(self, u: Array, start: Array | None = None, left: float = EXACT) -> Array:
+        """The offsets that are best beside predictions, up to a part ``left`` of the value: Newton's method."""
+        m, n = self.pattern.shape
+        b = np.zeros(1 + m + n) if start is None or len(start) != 1 + m + n else start
+        value, slope = self._at(u, b)
+        for _ in range(NEWTON_STEPS):
+            # By the ridge, the value is at most |slope|^2 / (2 kappa) above its minimum over the offsets.
+            allowed, size = left * abs(value), float(slope @ slope)
+            if 0.5 * size / self.kappa <= allowed or expired():
                 break
-            share = min(max(0.3 * float(np.sqrt(2.0 * kappa * left / size)), 1e-12), 0.1)
-            step = self.solve(workspace, x, b, slope, share if is_squared(loss) else max(share, 1e-4))
-            length, expected, here = 1.0, float(slope @ step), self._look(workspace, x, b - step)
-            while here[0] > value - 0.1 * length * expected + 1e-14 * abs(value) and length > 1e-6:
+            share = min(max(0.3 * math.sqrt(2.0 * self.kappa * allowed / size), 1e-12), 0.1)
+            step = self._newton_step(u, b, slope, share if is_squared(self.loss) else max(share, 1e-4))
+            length, expected, there = 1.0, float(slope @ step), self._at(u, b - step)
+            while there[0] > value - 0.1 * length * expected + 1e-14 * abs(value) and length > 1e-6:
                 length *= 0.5
-                here = self._look(workspace, x, b - length * step)
-            if here[0] >= value and float(here[1] @ here[1]) >= size:  # nothing but rounding is left
+                there = self._at(u, b - length * step)
+            if there[0] >= value and float(there[1] @ there[1]) >= size:  # nothing but rounding is left
                 break
-            b, (value, slope) = b - length * step, here
+            b, (value, slope) = b - length * step, there
         return b
 
-    def moved(self, step: Step, *b: Array) -> WithOffsets:
-        """A step on predictions with offsets, which are given for each point or once for all."""
-        return WithOffsets(step, self.map, b, self.base)
+    def _at(self, u: Array, b: Array) -> tuple[float, Array]:
+        """The value with offsets and its derivative in them."""
+        full = u + self.offsets(b)
+        value = float(np.sum(self.s * self.loss.value(full, self.y))) + self.penalty(b)
+        return value, self.sums(self.s * self.loss.derivative(full, self.y)) + self.kappa * b
 
-    def _look(self, workspace: Workspace, x: Point, b: Array) -> tuple[float, Array]:
-        """The value of offsets and its derivative in them."""
-        sums = workspace.fold(self.moved(ValueAndResidual(self.loss), b), (x,))
-        return float(sums[0]) + self.penalty(b), sums[1:] + self.kappa * b
-
-    def solve(self, workspace: Workspace, x: Point, b: Array, slope: Array, tolerance: float) -> Array:
-        """Newton's step for the curvature of the loss at offsets ``b``: conjugate gradients, scaled by the diagonal."""
-        sums = workspace.fold(self.moved(Curvatures(self.loss), b), (x,))
-        scale = 1.0 / (sums[1:] + self.kappa)  # the first is that over all entries
-        found, r = np.zeros_like(slope), slope.copy()
+    def _newton_step(self, u: Array, b: Array, slope: Array, tolerance: float) -> Array:
+        """Solve for the curvature of the loss at offsets ``b``: conjugate gradients, scaled by the diagonal."""
+        h = self.s * self.loss.second(u + self.offsets(b), self.y)
+        scale = 1.0 / (self.sums(h) + self.kappa)
+        step, r = np.zeros_like(slope), slope.copy()
         z = scale * r
         d, size = z.copy(), float(r @ z)
         first = size
-        for _ in range(MOST_STEPS):
+        for _ in range(CG_STEPS):
             if size <= tolerance**2 * first or size == 0.0 or expired():
                 break
-            applied = workspace.fold(CurvatureAlong(self.moved(Curvatures(self.loss), b), d), (x,)) + self.kappa * d
+            applied = self.sums(h * (self.offsets(d) - self.base)) + self.kappa * d
             alpha = size / float(d @ applied)
-            found += alpha * d
+            step += alpha * d
             r -= alpha * applied
             z = scale * r
             size, old = float(r @ z), size
             d = z + (size / old) * d
-        return found
+        return step
 
-    def penalty(self, b: Array | None) -> float:
-        """What the offsets add to the value."""
-        assert b is not None
-        return 0.5 * self.kappa * float(b @ b)
+    def value(self, u: Array, b: Array) -> float:
+        """The value with given offsets."""
+        return float(np.sum(self.s * self.loss.value(u + self.offsets(b), self.y))) + self.penalty(b)
 
-    def tangent(
-        self,
-        workspace: Workspace,
-        points: tuple[Point, ...],
-        b: tuple[Array | None, ...],
-        *,
-        keep: bool = False,
-        near: bool = False,
-    ) -> Evaluation:
-        # Adjoints read nothing here, and the search has left all predictions: so do folds for further values.
-        step = WithSizes(self.moved(TangentSums(self.loss, (None,)), *_given(b[:1])))
-        packed, g = workspace.sweep(step, points[:1], keep=keep)
-        own = tangent_size(1, 1)
-        sums = Sums.unpack(packed[:own])
-        further = tuple([self.value_with(workspace, x, c) for x, c in zip(points[1:], b[1:], strict=True)])
-        m = self._tangent(sums, packed[own:], g)
-        return Evaluation(points[0].alone(b[0]), sums.value + self.penalty(b[0]), m, further)
+    def tangent(self, u: Array, b: Array) -> EntryTangent:
+        """The tangent, with bounds on the rounding of its constant and on the norm of that of its gradient."""
+        full = u + self.offsets(b)
+        losses, derivative = self.s * self.loss.value(full, self.y), self.loss.derivative(full, self.y)
+        r = self.s * derivative
+        h, sizes = self.sums(r), self.sums(np.abs(r))
+        drop, value, slope = 0.5 * float(h @ h) / self.kappa, float(losses.sum()), float(r.sum())
+        constant = value - float(r @ full) + self.base * slope - drop
+        # Sums of n terms, however they are added up, and derivatives and losses, which are right to some units.
+        unit, total = UNIT * (self.n + 2.0 * self.loss.rounding + 8.0), float(np.abs(r).sum())
+        terms = float(np.abs(losses).sum() + np.abs(r) @ np.abs(full)) + 2.0 * abs(self.base) * total
+        terms += float(np.abs(h) @ sizes) / self.kappa + drop
+        square = float(np.sum(r * derivative))
+        return EntryTangent(value + self.penalty(b), constant, r, unit * terms, unit * math.sqrt(square) + 1e-290)
 
-    def value_with(self, workspace: Workspace, x: Point, b: Array | None) -> Evaluation:
-        value = float(workspace.fold(self.moved(ValueSum(self.loss), *_given((b,))), (x,))[0])
-        return Evaluation(x.alone(b), value + self.penalty(b))
+    # ------------------------------------------------------------ scales
 
-    def _tangent(self, sums: Sums, rest: Array, g: Any) -> Minorant:
-        """The tangent that sums amount to; ``rest`` are the sums of residuals over offsets, and of their sizes."""
-        h, sizes = rest.reshape(2, -1)
-        drop = 0.5 * float(h @ h) / self.kappa
-        error, spread = self.rounding.of_tangent(sums)
-        # The base is part of the predictions here, but not of the function's argument.
-        constant = sums.value - sums.along + self.base * float(sums.slope[0]) - drop
-        terms = float(np.abs(h) @ sizes) / self.kappa + drop + 2.0 * abs(self.base) * float(sums.slope_size[0])
-        return Minorant(constant, g, error + UNIT * self.rounding.units * terms, spread)
+    @cached_property
+    def value_without_offsets(self) -> float:
+        """The mean loss if every prediction is the base."""
+        return float(np.sum(self.s * self.loss.value(np.full(self.n, self.base), self.y)))
 
-    def estimate(self, workspace: Workspace, x: Point) -> Any:
-        return workspace.sweep(self.moved(DerivativeSums(self.loss), *_given((self.guess(x),))), (x,))[1]
+    @cached_property
+    def pull(self) -> float:
+        """The residual from which on the loss has its largest slope: beyond it, a target pulls no harder."""
+        far = math.sqrt(np.finfo(np.float64).max) * np.array([-1.0, 1.0])
+        return float(np.abs(self.loss.derivative(far, np.zeros(2))).max()) / self.loss.smoothness
 
-    def hull(
-        self,
-        workspace: Workspace,
-        points: tuple[Point, ...],
-        gradient: Array | None,
-        tilt: Array | None,
-        look: Look | None = None,
-    ) -> Hull:
-        """A quadratic, offsets minimised out; for other losses with the offsets of the first point.
+    @cached_property
+    def unit(self) -> float:
+        """The size of the targets about their base, in steps of 1,024: one for ratings of usual sizes.
 
-        That is an upper bound which touches the function there.
+        Factors begin with its root, so that the sweeps do the same for ratings in any unit. Outliers count no more than
+        the loss lets them pull.
         """
-        offsets = cache(lambda: self.offsets_at(workspace, points[0]))
+        size = math.sqrt(float(np.mean(np.clip(self.y - self.base, -self.pull, self.pull) ** 2)))
+        return float(1024.0 ** round(math.log(size, 1024.0))) if size > 0.0 else 1.0
 
-        def fold(own: tuple[Point, ...], m: Array, b: Array) -> Local:
-            step = self.moved(HullSums(self.loss, tuple(m.tolist())), offsets())
-            here = Local.unpack(workspace.fold(step, own), len(m))
-            return replace(here, value=here.value + self.penalty(offsets()))
-
-        return super().hull(workspace, points, gradient, tilt, fold)
-
-    def expanded(self, workspace: Workspace, points: tuple[Point, ...]) -> Local:
-        # The offsets of a mixture follow its image linearly: one Newton step leads to those of each point.
-        b = [self.offsets_at(workspace, points[0])]
-        for x in points[1:]:
-            b.append(b[0] - self.solve(workspace, x, b[0], self._look(workspace, x, b[0])[1], 1e-8))
-        k = len(points) - 1
-        step = self.moved(HullSums(self.loss, (0.0,) * k), *b)
-        here, ways = Local.unpack(workspace.fold(step, points), k), np.array([c - b[0] for c in b[1:]])
-        return Local(
-            here.value + self.penalty(b[0]),
-            here.gradient + self.kappa * ways @ b[0],
-            here.hessian + self.kappa * ways @ ways.T,
-        )
-
-
-def _given(b: tuple[Array | None, ...]) -> tuple[Array, ...]:
-    assert all(c is not None for c in b), "offsets are searched for before they are used"
-    return cast("tuple[Array, ...]", b)
+    def size_of_targets(self) -> float:
+        """The Euclidean norm of the targets, each as far from the base as the loss lets it pull."""
+        return float(np.linalg.norm(np.clip(self.y, self.base - self.pull, self.base + self.pull)))

@@ -1,237 +1,241 @@
-r"""What is known everywhere beside and below the matrix of ratings: which entries were observed, and features.
+r"""Which entries were observed, and features: squares of blocks beside and below the matrix of ratings.
 
-With the larger matrix :math:`\begin{pmatrix} X & S \\ T & \cdot \end{pmatrix}` these are squares
+With B the 0/1 matrix of the observed places, F and H features of rows and columns, and X, S and T blocks of one larger
+matrix, the problem of completion gets the further terms
 
-.. math:: \sum_j q_j \|K_{\cdot j} - S_{\cdot j}\|^2 + \sum_i r_i \|H_{i \cdot} - T_{i \cdot}\|^2,
+.. math:: M = \begin{pmatrix} X & S \\ T & \cdot \end{pmatrix}, \qquad
+          \bigl\|([B, F] - S)\, Q^{1/2}\bigr\|_F^2 + \bigl\|P^{1/2} ([B; H^T] - T)\bigr\|_F^2
 
-where the columns of K are those of the 0/1 matrix B of the observed places and the features of the rows, and the rows
-of H are those of B and the features of the columns. Rows and columns of X without an observed entry do not count in the
-squares of B: nothing is known of what was observed there, and features alone say where they belong. Features that are
-missing do not count either: their squares are among those of the whole block, and are taken off again one by one.
+with diagonal weights Q and P: w/n for B, 1/n for features. Rows of X and S share factors, and so do columns of X and T:
+what somebody looked at says something about what they like. The terms have as many entries as the matrix and are never
+formed: for factors
+
+.. math:: \|B - U V^T\|_F^2 = |B| - 2 \sum_{(i,j) \in B} U_i \cdot V_j + \operatorname{tr}(U^T U\, V^T V).
+
+The tangent of the squares at :math:`S_0` is :math:`|B| - \|S_0\|^2 + 2 \langle S_0 - B, S\rangle`, sparse plus low
+rank.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from projfree.algebra import LowRank, OnPattern, Pattern
+from projfree.algebra import UNIT, LowRank, OnPattern, Pattern
 from projfree.algebra.hashing import short_hash
+from projfree.algebra.pattern import added, products
+from projfree.algebra.structured import FactoredShape, Structured
 from projfree.checks import Array
 
-#: Features of the rows and of the columns of the matrix, a row of numbers for each; NaN is missing, None is no table.
+#: Features of the rows and of the columns of the matrix, a row of numbers for each; None is no table.
 Features = tuple[OnPattern | None, OnPattern | None]
 
 
-class Part(NamedTuple):
-    """Factors ``own @ far.T`` of a block, and the weight of a square in each of its columns."""
+class SquaresTangent(NamedTuple):
+    """The tangent of the squares: a low-rank gradient, the one on patterns apart (`SideInformation.pulls`)."""
 
-    own: Array
-    far: Array
-    weights: Array
-
-    @property
-    def square(self) -> float:
-        """The sum of the weighted squares."""
-        return float(np.sum((self.own.T @ self.own) * (self.far.T @ (self.far * self.weights[:, None]))))
-
-    @property
-    def sizes(self) -> tuple[float, float]:
-        """At least the weighted sum of squares, and at least the size of the matrix times the weights."""
-        own, lines = float(np.sum(self.own**2)), np.sum(self.far**2, axis=1)
-        return own * float(self.weights @ lines), math.sqrt(own * float(self.weights**2 @ lines))
+    value: float
+    constant: float
+    gradient: LowRank
+    constant_error: float
+    gradient_error: float
 
 
-class Missing(NamedTuple):
-    """The features of one side that are missing: their places in the table's values, lines, and columns."""
-
-    places: Array
-    lines: Array
-    columns: Array
-
-    @classmethod
-    def of(cls, table: OnPattern | None) -> Missing:
-        """Those of a table that has NaN there."""
-        if table is None:
-            return cls(*np.zeros((3, 0), np.int64))
-        places = np.flatnonzero(np.isnan(table.values))
-        return cls(places, table.pattern.rows[places], table.pattern.indices[places])
-
-    def filled(self, table: OnPattern, by: Array | float) -> OnPattern:
-        """The table with numbers there."""
-        if not len(self.places):
-            return table
-        return OnPattern(table.pattern, _with(table.values, self.places, by))
-
-    def predicted(self, own: Array, far: Array) -> Array:
-        """What the factors of the lines and of the features say of them."""
-        if not len(self.places):
-            return np.zeros(0)
-        return LowRank.of(own, far).of_pairs(self.lines, self.columns)
-
-
-class Neighbours:
-    """The squares of one problem, in both directions.
+class SideInformation:
+    """The squares of one problem, for side 0, the rows of the matrix (S), and for side 1, its columns (T).
 
     Parameters
     ----------
     pattern : Pattern
         The observed places, of an m x n matrix.
     implicit : float
-        The weight of a square of B; zero where it is not there.
+        The weight of a square of B; zero leaves B out.
     features : pair of OnPattern or None
-        Of shapes m x d and n x e, NaN where one is missing.
+        Of shapes m x d and n x e.
     weight : float
         The weight of a square of the features.
-
-    Attributes
-    ----------
-    known : float
-        The squares at zero.
-    rated : pair of ndarray
-        Ones for rows, and for columns, with an observed entry, zeros for others.
-    features : pair of OnPattern or None
-        The features, zero where one is missing.
-    missing : pair of Missing
-        Which are.
     """
 
     def __init__(self, pattern: Pattern, implicit: float, features: Features, weight: float) -> None:
-        self.missing = Missing.of(features[0]), Missing.of(features[1])
-        tables = [None if t is None else gaps.filled(t, 0.0) for t, gaps in zip(features, self.missing, strict=True)]
-        self.features = tables[0], tables[1]
-        self.weight, self.implicit = weight, implicit
+        self.pattern, self.implicit, self.features = pattern, implicit, features
         self.counts = (pattern.shape[1], pattern.shape[0]) if implicit else (0, 0)  # of columns and rows of B
-        seen = np.diff(pattern.indptr), np.bincount(pattern.indices, minlength=pattern.shape[1])
-        self.rated = tuple((each > 0).astype(np.float64) for each in seen)
         widths = [0 if table is None else table.shape[1] for table in features]
         each = zip(self.counts, widths, strict=True)
         self.weights = tuple(np.repeat([implicit, weight], [lines, width]) for lines, width in each)
-        self.pattern = pattern
-        squares = [0.0 if table is None else math.fsum(table.values**2) for table in self.features]
-        self.known = 2.0 * implicit * pattern.count + weight * math.fsum(squares)
+        squares = [0.0 if table is None else math.fsum(table.values**2) for table in features]
+        #: The squares at zero.
+        self.known = 2.0 * self.implicit * (pattern.count if implicit else 0) + weight * math.fsum(squares)
 
     @property
-    def pulls(self) -> tuple[OnPattern, OnPattern]:
-        """The gradients of the squares at zero, of shapes m x c and d x n."""
-        (first, _), (second, _) = self._placed_pulls
-        return first, second
-
-    @cached_property
-    def _placed_pulls(self) -> tuple[tuple[OnPattern, Array], tuple[OnPattern, Array]]:
-        """The gradients at zero, and where in their values the missing features are."""
-        at, (below, beside) = self.pattern, self.extra
-        ones = OnPattern(at, np.ones(at.count)) * (-2.0 * self.implicit)
-        pulls = [(ones, np.zeros(0, np.int64))] * 2  # where there are no features both are B
-        if self.features[0] is not None or not self.implicit:
-            rows, cols, values = self._entries(0)
-            pulls[0] = _on(rows, cols, values, (at.shape[0], beside), self._last(0))
-        if self.features[1] is not None or not self.implicit:
-            cols, rows, values = self._entries(1)
-            pulls[1] = _on(rows, cols, values, (below, at.shape[1]), self._last(1))
-        return pulls[0], pulls[1]
-
-    def _last(self, side: int) -> Array:
-        """The places of missing features among the entries of a side, in which features are behind those of B."""
-        return self.missing[side].places + (self.pattern.count if self.implicit else 0)
-
-    def predicted(self, blocks: tuple[LowRank, LowRank]) -> tuple[Array, Array]:
-        """What S and T say of the missing features."""
-        (U, Q), (P, V) = (block.factors() for block in blocks)
-        first = self.missing[0].predicted(U, Q[self.counts[0] :])
-        return first, self.missing[1].predicted(V, P[self.counts[1] :])
-
-    def on_patterns(self, predicted: tuple[Array, Array]) -> Iterator[OnPattern]:
-        """The gradients at zero, less those of the squares of missing features."""
-        for (pull, at), values in zip(self._placed_pulls, predicted, strict=True):
-            if not len(at):
-                yield pull
-                continue
-            yield OnPattern(pull.pattern, _with(pull.values, at, -2.0 * self.weight * values))
-
-    def _entries(self, side: int) -> tuple[Array, Array, Array]:
-        """Lines of the matrix, lines beside or below it, and the gradient there."""
-        at, table, lines = self.pattern, self.features[side], self.counts[side]
-        own, far, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
-        if self.implicit:
-            places = (at.rows, at.indices) if side == 0 else (at.indices, at.rows)
-            own, far, values = [places[0]], [places[1]], [np.full(at.count, -2.0 * self.implicit)]
-        if table is not None:
-            own, far = [*own, table.pattern.rows], [*far, lines + table.pattern.indices.astype(np.int64)]
-            values = [*values, -2.0 * self.weight * table.values]
-        return np.concatenate(own), np.concatenate(far), np.concatenate(values)
-
-    def fingerprint(self) -> str:
-        """A short hash that tells these features from others."""
-        tables = [table for table in self.features if table is not None]
-        parts = [part for table in tables for part in (table.pattern.indptr, table.pattern.indices, table.values)]
-        parts += [missing.places for missing in self.missing if len(missing.places)]
-        return short_hash("features", *parts) if tables else "none"
+    def any(self) -> bool:
+        """Whether there are squares."""
+        return self.implicit > 0.0 or self.features != (None, None)
 
     @property
     def extra(self) -> tuple[int, int]:
-        """How many rows are below the matrix, and how many columns beside it."""
+        """The numbers of rows below the matrix and of columns beside it."""
         return len(self.weights[1]), len(self.weights[0])
 
-    def blocks(self, w: LowRank) -> tuple[LowRank, LowRank]:
-        """S and T of a larger matrix, as factors."""
-        (left, right), (m, n) = w.factors(), (len(self.rated[0]), len(self.rated[1]))
-        return LowRank.of(left[:m], right[n:]), LowRank.of(left[m:], right[:n])
-
-    def parts(self, blocks: tuple[LowRank, LowRank]) -> Iterator[tuple[int, Part]]:
-        """What the squares see of S and T: for each, lines without an entry count in features alone."""
-        (U, Q), (P, V) = (block.factors() for block in blocks)
-        for side, (own, far) in enumerate(((U, Q), (V, P))):
-            weights, rated = self.weights[side], self.rated[side]
-            if rated.all() or not self.implicit:
-                yield side, Part(own, far, weights)
+    @cached_property
+    def pulls(self) -> tuple[OnPattern, OnPattern]:
+        """The gradients of the squares at zero, of the shapes of S and T; B shares its pattern with the ratings."""
+        at, (below, beside) = self.pattern, self.extra
+        ones = OnPattern(at, np.full(at.count, -2.0 * self.implicit))
+        shapes, pulls = ((at.shape[0], beside), (below, at.shape[1])), []
+        for side, (table, shape) in enumerate(zip(self.features, shapes, strict=True)):
+            if table is None and self.implicit:
+                pulls.append(ones)
                 continue
-            first = np.where(np.arange(len(weights)) < self.counts[side], weights, 0.0)
-            yield side, Part(own * rated[:, None], far, first)
-            if self.features[side] is not None:
-                yield side, Part(own, far, weights - first)
+            lines, others, values = [], [], []
+            if self.implicit:
+                lines, others, values = [(at.rows, at.indices)[side]], [(at.indices, at.rows)[side]], [ones.values]
+            if table is not None:
+                lines.append(table.pattern.rows)
+                others.append(self.counts[side] + table.pattern.indices.astype(np.int64))
+                values.append(-2.0 * self.weights[side][-1] * table.values)
+            own, far, v = (np.concatenate([*part, np.zeros(0)]) for part in (lines, others, values))
+            rows, cols = (own, far) if side == 0 else (far, own)
+            pattern, order, _ = Pattern.of(rows.astype(np.int64), cols.astype(np.int64), shape)
+            pulls.append(OnPattern(pattern, v[order]))
+        return pulls[0], pulls[1]
 
-    def value(self, blocks: tuple[LowRank, LowRank]) -> float:
+    def _parts(self, left: Array, right: Array) -> list[tuple[Array, Array, Array]]:
+        """For S and for T the factors of the matrix's lines, those beyond it, and the weights of these."""
+        m, n = self.pattern.shape
+        return [(left[:m], right[n:], self.weights[0]), (right[:n], left[m:], self.weights[1])]
+
+    def square(self, left: Array, right: Array) -> float:
+        """The weighted squares of S and T, for factors of the larger matrix."""
+        parts = self._parts(left, right)
+        return sum(float(np.sum((own.T @ own) * (far.T @ (far * q[:, None])))) for own, far, q in parts)
+
+    def value(self, left: Array, right: Array) -> float:
         """The sum of all squares."""
-        linear = sum(pull.inner(block) for pull, block in zip(self.pulls, blocks, strict=True))
-        return max(self.known + linear + self.square(blocks, self.predicted(blocks)), 0.0)
+        m, n = self.pattern.shape
+        S, T = LowRank.of(left[:m], right[n:]), LowRank.of(left[m:], right[:n])
+        linear = self.pulls[0].inner(S) + self.pulls[1].inner(T)
+        return max(self.known + linear + self.square(left, right), 0.0)
 
-    def square(self, blocks: tuple[LowRank, LowRank], predicted: tuple[Array, Array]) -> float:
-        """The sum of the weighted squares of S and T where something is known."""
-        missing = self.weight * sum(float(values @ values) for values in predicted)
-        return sum(part.square for _, part in self.parts(blocks)) - missing
+    def tangent(self, left: Array, right: Array) -> SquaresTangent:
+        """The tangent, with bounds on the rounding of its constant and on the norm of that of its gradient."""
+        (m, n), (below, beside), k = self.pattern.shape, self.extra, left.shape[1]
+        parts = self._parts(left, right)
+        (_, far0, q0), (_, far1, q1) = parts
+        lefts = np.block([[left[:m], np.zeros((m, k))], [np.zeros((below, k)), 2.0 * far1 * q1[:, None]]])
+        rights = np.block([[np.zeros((n, k)), right[:n]], [2.0 * far0 * q0[:, None], np.zeros((beside, k))]])
+        constant = self.known - self.square(left, right)
+        # At least the weighted sum of squares, and at least the norm of the weighted matrix, of each part.
+        owns, lines = [float(np.sum(own**2)) for own, *_ in parts], [np.sum(far**2, axis=1) for _, far, _ in parts]
+        squares = sum(own * float(q @ line) for own, line, (_, _, q) in zip(owns, lines, parts, strict=True))
+        sizes = sum(
+            math.sqrt(own * float(q**2 @ line)) for own, line, (_, _, q) in zip(owns, lines, parts, strict=True)
+        )
+        # Gram matrices add as many terms as there are rows, and products of their entries may cancel.
+        units = m + n + below + beside + 8.0 * k + 16.0
+        error = UNIT * (units * (self.known + squares) + abs(constant))
+        moved = sum(pull.size() for pull in self.pulls) + 2.0 * sizes
+        gradient = LowRank.of(lefts, rights)
+        return SquaresTangent(self.value(left, right), constant, gradient, error, 8.0 * UNIT * moved)
 
-    def placed(self, blocks: tuple[LowRank, LowRank]) -> LowRank:
-        """The gradient without that at zero, as a larger matrix: S and T with their weights, zeros elsewhere."""
-        (m, n), (below, beside) = (len(self.rated[0]), len(self.rated[1])), self.extra
-        left, right = [], []
-        for side, (own, far, weights) in self.parts(blocks):
-            k, far = own.shape[1], 2.0 * far * weights[:, None]
-            if side == 0:
-                left.append(np.concatenate([own, np.zeros((below, k))]))
-                right.append(np.concatenate([np.zeros((n, k)), far]))
-            else:
-                left.append(np.concatenate([np.zeros((m, k)), far]))
-                right.append(np.concatenate([own, np.zeros((beside, k))]))
-        return LowRank.of(np.concatenate(left, axis=1), np.concatenate(right, axis=1))
-
-
-def _on(rows: Array, cols: Array, values: Array, shape: tuple[int, int], some: Array) -> tuple[OnPattern, Array]:
-    """A sparse matrix of different places, and where in its values some of those given are."""
-    pattern, order, _ = Pattern.of(rows, cols, shape)
-    if len(some):
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        some = place[some]
-    return OnPattern(pattern, values[order]), some
+    def fingerprint(self) -> str:
+        """A short hash that tells this from others."""
+        tables = [table for table in self.features if table is not None]
+        parts = [part for table in tables for part in (table.pattern.indptr, table.pattern.indices, table.values)]
+        return short_hash(f"side information {self.implicit!r}", *parts)
 
 
-def _with(values: Array, at: Array, others: Array | float) -> Array:
-    """Numbers with others at some places."""
-    out = values.copy()
-    out[at] = others
-    return out
+class StackedPattern(Structured):
+    """The matrix ``[[A, C], [D, 0]]`` of blocks that each have a `Pattern`, or share one, which saves memory.
+
+    Parameters
+    ----------
+    A, C, D : OnPattern
+        The blocks: C has as many rows as A, and D as many columns.
+    """
+
+    def __init__(self, A: OnPattern, C: OnPattern, D: OnPattern) -> None:
+        self.blocks = A, C, D
+        self.shape = FactoredShape((A.shape[0] + D.shape[0], A.shape[1] + C.shape[1]))
+
+    @property
+    def on(self) -> Any:
+        return self
+
+    def __mul__(self, a: Any) -> StackedPattern:
+        return StackedPattern(*(part * a for part in self.blocks))
+
+    def plus(self, others: list[Any]) -> StackedPattern:
+        """The sum with other stacks."""
+        return StackedPattern(*(added(list(parts)) for parts in zip(*(s.blocks for s in (self, *others)), strict=True)))
+
+    def times(self, block: Array) -> Array:
+        A, C, D = self.blocks
+        first, second = block[: A.shape[1]], block[A.shape[1] :]
+        return np.concatenate([A.times(first) + C.times(second), D.times(first)])
+
+    def transposed_times(self, block: Array) -> Array:
+        A, C, D = self.blocks
+        first, second = block[: A.shape[0]], block[A.shape[0] :]
+        return np.concatenate([A.transposed_times(first) + D.transposed_times(second), C.transposed_times(first)])
+
+    def slab(self, start: int, stop: int) -> Array:
+        (A, C, D), m = self.blocks, self.blocks[0].shape[0]
+        out, middle = np.zeros((stop - start, self.shape[1])), min(max(m, start), stop)
+        if start < middle:
+            out[: middle - start] = np.hstack([A.slab(start, middle), C.slab(start, middle)])
+        if middle < stop:
+            out[middle - start :, : A.shape[1]] = D.slab(middle - m, stop - m)
+        return out
+
+    def scaled(self, rows: Array, cols: Array) -> StackedPattern:
+        A, C, D = self.blocks
+        m, n = A.shape
+        A, C = A.scaled(rows[:m], cols[:n]), C.scaled(rows[:m], cols[n:])
+        return StackedPattern(A, C, D.scaled(rows[m:], cols[:n]))
+
+    def inner(self, other: Any) -> float:
+        return float(sum(self._inner(part) for part in other.parts()))
+
+    def _inner(self, other: Any) -> float:
+        if isinstance(other, StackedPattern):
+            return sum(one.inner(two) for one, two in zip(self.blocks, other.blocks, strict=True))
+        (m, n), (rows, cols) = self.blocks[0].shape, self.shape
+        at = [(slice(m), slice(n)), (slice(m), slice(n, cols)), (slice(m, rows), slice(n))]
+        return sum(part.inner(other.block(*places)) for part, places in zip(self.blocks, at, strict=True))
+
+    def size(self) -> float:
+        return math.hypot(*(part.size() for part in self.blocks))
+
+    @property
+    def scale(self) -> float:
+        return self.size()
+
+    @property
+    def count(self) -> int:
+        """The number of places of all blocks."""
+        return sum(part.count for part in self.blocks)
+
+    def any(self) -> bool:
+        return any(part.any() for part in self.blocks)
+
+    def finite(self) -> bool:
+        return all(part.finite() for part in self.blocks)
+
+    def gram(self) -> Array:
+        """The Gram matrix of the smaller side."""
+        (A, C, D), by_rows = self.blocks, self.shape[0] < self.shape[1]
+        if by_rows:  # that of the rows is the one of the transpose, whose blocks beside and below change places
+            C, D = D, C
+        side, ends = A.shape[0 if by_rows else 1], min(self.shape)
+        out, near, far = np.zeros((ends, ends)), slice(0, side), slice(side, ends)
+        for G, H, first, second in ((A, A, near, near), (D, D, near, near), (A, C, near, far), (C, C, far, far)):
+            out[first, second] += products(G, H, by_rows)
+        out[far, near] = out[near, far].T
+        return out
+
+    def describe(self) -> str:
+        """A few words."""
+        return f"three blocks of {', '.join(f'{part.count:,}' for part in self.blocks)} entries"

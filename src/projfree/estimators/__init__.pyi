@@ -1,6 +1,6 @@
+from projfree.completion.cross_validation import MatrixCompletionCV as MatrixCompletionCV
+from projfree.completion.estimator import MatrixCompletion as MatrixCompletion
 from projfree.estimators.classifier import ConstrainedClassifier as ConstrainedClassifier
-from projfree.estimators.completion import MatrixCompletion as MatrixCompletion
-from projfree.estimators.completion import MatrixCompletionCV as MatrixCompletionCV
 from projfree.estimators.cv import ConstrainedClassifierCV as ConstrainedClassifierCV
 from projfree.estimators.cv import ConstrainedRegressorCV as ConstrainedRegressorCV
 from projfree.estimators.penalty import lasso_alpha as lasso_alpha

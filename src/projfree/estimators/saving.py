@@ -18,12 +18,12 @@ import numpy as np
 from projfree import losses, persist, sampling, sets, solvers, steps
 from projfree.algebra import Point
 from projfree.checks import shown
+from projfree.completion.factors import Factors
+from projfree.completion.features import FeatureTable
+from projfree.completion.prediction import OffsetModel
+from projfree.completion.problem import Settings
+from projfree.completion.ratings import Ratings
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.completion.convex_problem import SweepSettings
-from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.features import FeatureTable
-from projfree.estimators.completion.observed import Observed
-from projfree.estimators.completion.offset_model import OffsetModel
 from projfree.estimators.encoding import pack_encoder, unpack_encoder
 from projfree.estimators.paths import RadiusPath
 from projfree.estimators.saved_model import (
@@ -40,7 +40,7 @@ from projfree.solvers.base import State
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-    from projfree.estimators.completion.recommendations import Recommender
+    from projfree.completion.recommend import Recommender
 
 KIND = "model"
 CLASSES = (
@@ -63,7 +63,7 @@ TYPES: dict[str, type] = {
     if isinstance(value, type) and is_dataclass(value)
 } | {
     cls.__name__: cls
-    for cls in (Result, Certificate, RadiusPath, Factors, FeatureTable, Observed, OffsetModel, SweepSettings)
+    for cls in (Result, Certificate, RadiusPath, Factors, FeatureTable, OffsetModel, Ratings, Settings)
 }
 
 
@@ -93,12 +93,12 @@ def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLi
     """
     encoder, model = _parts(model)
     name = type(model).__name__
-    if name not in CLASSES or not hasattr(model, "result_"):
+    if name not in CLASSES or not (hasattr(model, "result_") or hasattr(model, "factors_")):
         raise TypeError(f"`save` takes a fitted model, one of {', '.join(CLASSES)}, got {shown(model)}.")
     given = {key: value for key, value in model.get_params(deep=False).items() if key not in NEVER_SAVED}
     parameters = {key: _plain_or_none(value) if key in FOR_FITS else encode(value, key) for key, value in given.items()}
     kept = {key: value for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
-    fitted = {key: encode(value, key) for key, value in kept.items() if key not in getattr(model, "_never_saved", ())}
+    fitted = {key: encode(value, key) for key, value in kept.items()}
     tree = {"class": name, "parameters": parameters, "fitted": fitted}
     persist.save(path, tree if encoder is None else {**tree, "encoder": pack_encoder(encoder)}, kind=KIND)
 

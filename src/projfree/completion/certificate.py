@@ -1,0 +1,86 @@
+"""How far a model is from optimal: the bound of the convex problem at its point, and the solver that closes the gap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from projfree.algebra import LowRank, Point
+from projfree.completion.factors import Factors
+from projfree.completion.problem import CompletionProblem
+from projfree.deadline import LEAST_LEFT, ignore_deadline, remaining
+from projfree.run import Result, minimize
+from projfree.run.certificate import refuse_contradiction
+from projfree.run.loop import LEAST_SCALE
+from projfree.runtime import single_blas
+from projfree.sets import schatten
+
+#: The scale of the relative gap is at least this part of the value without a matrix, as in every run.
+LEAST = 1e-6
+#: Up to so many users and items together, a sharp bound takes about a second of one processor.
+SHARP_SIDE = 3000
+#: What a value may err by, relative to that without a model: a bound above it by more belongs to another problem.
+ROUNDING = 1e-12
+
+
+class CertifiedModel(NamedTuple):
+    """A model inside the ball, its value, and a proven bound on the minimum over the ball."""
+
+    factors: Factors
+    value: float = math.nan
+    bound: float = math.nan
+    relative_gap: float = math.nan
+
+
+def certified(f: CompletionProblem, model: Factors, radius: float, sharp: bool) -> CertifiedModel:
+    """The certificate of a model, scaled into the ball and with its best offsets.
+
+    The bound is always valid. With ``sharp``, and for small matrices, it comes from all singular values of the
+    gradient, or for p = 1 from the largest one; else from its Frobenius norm, which costs a few products.
+    """
+    ball, sharp = f.ball(radius), sharp or min(f.shape) <= SHARP_SIDE
+    with single_blas():
+        here = f.open().evaluate(model.inside(f.p, radius).point(f))
+        gradient: Any = here.slope.gradient
+        bound, allowance = here.slope.minimum(ball, schatten.structured_support(gradient, f.p, radius, sharp))
+    refuse_contradiction(f, ball, here.value, bound, allowance)
+    bound = max(bound, f.structure.least)
+    found = model.inside(f.p, radius).with_offsets(np.asarray(here.intercept))
+    return CertifiedModel(found, here.value, bound, relative_gap(f, here.value, bound))
+
+
+def relative_gap(f: CompletionProblem, value: float, bound: float) -> float:
+    """The gap over the value, or over a millionth of the value without a matrix."""
+    # That is at most the loss without offsets, so that the search for them is worth it only if it could matter.
+    most, floor = f.entries.value_without_offsets + f.side.known, 0.0
+    if abs(value) < LEAST * most:
+        floor = LEAST * abs(float(f(f.point(LowRank(f.shape, ())))))
+    return (value - bound) / max(abs(value), floor, LEAST_SCALE)
+
+
+def improve(
+    f: CompletionProblem, known: CertifiedModel, radius: float, tol: float, callbacks: Sequence[Any], max_iter: int
+) -> tuple[CertifiedModel, Result]:
+    """Go on with accelerated projected gradients; the value does not rise, and the bound does not fall."""
+    left = remaining()
+    with ignore_deadline():  # the check at exit is outside of the limit, as that of every run
+        result = minimize(
+            f,
+            f.ball(radius),
+            f.solver,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=None if left == math.inf else max(left, LEAST_LEFT),
+            start=known.factors.inside(f.p, radius * (1.0 - 1e-12)).point(f).w,
+            callbacks=callbacks,
+        )
+    assert result.bound is not None
+    model, value, bound = known.factors, known.value, max(result.bound, known.bound)
+    if result.value <= value:
+        model, value = Factors.of_point(f, Point(result.w, result.intercept)), result.value
+    rounding = ROUNDING * (f.entries.value_without_offsets + f.side.known)
+    refuse_contradiction(f, f.ball(radius), value, bound, rounding)
+    return CertifiedModel(model, value, bound, relative_gap(f, value, bound)), result

@@ -1,0 +1,596 @@
+"""`MatrixCompletion`: ratings in, ratings and recommendations out, over a Schatten ball, with a certificate."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from projfree import persist
+from projfree.algebra import Pattern
+from projfree.checks import Array, at_least, count, positive, shown, stacklevel
+from projfree.completion.als import Alternating, offsets_alone, strength_of, strongest, weakest
+from projfree.completion.certificate import CertifiedModel, certified, improve
+from projfree.completion.factors import Factors
+from projfree.completion.features import with_features
+from projfree.completion.prediction import OffsetModel
+from projfree.completion.problem import CompletionProblem, Settings
+from projfree.completion.ratings import GivenRatings, Ratings, read_ratings, refuse_other_kind
+from projfree.completion.recommend import Recommender
+from projfree.completion.selection import WEIGHTS, HeldOut, choose, most_sweeps, run_sweeps, usual_range
+from projfree.completion.side_information import Features
+from projfree.deadline import deadline, expired, ignore_deadline
+from projfree.estimators.robust import HUBER, residual_scale, weighted_median
+from projfree.estimators.solving import warn_of_gap
+from projfree.estimators.watching import given_callbacks, shown_by
+from projfree.losses import Huber, Logistic, Loss, Squared
+from projfree.losses.squared import is_squared
+from projfree.run import Checkpoint, Status
+from projfree.run.callbacks import announce, closing
+from projfree.run.checkpoint import SavedRun
+from projfree.run.result import raise_if_interrupted
+
+LOSSES = {"squared": Squared, "huber": Huber, "logistic": Logistic}
+#: The part of the ratings that is held out to choose the radius; with fewer ratings than `FEW` none are, and the
+#: penalty is a share of the strongest.
+HELD_OUT, FEW, SHARE = 0.1, 20, 0.3
+#: A penalty that has fallen below this part of its first size says that the ball is wider than the ratings need.
+WIDE = 1e-3
+#: The part of a time limit that the choice of the radius may take.
+CHOOSING = 0.5
+#: Sweeps after a choice of the radius, which leaves little to do, and without one.
+LAST, WHOLE = 3, 15
+#: Weights of implicit features and ridges of offsets: beyond, one of two sides is lost in rounding.
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-6, 1e6
+#: Ratings that differ by less than this are outweighed by the zeros and ones of implicit features, which are left out.
+FAINT = 0.05
+#: The largest difference of ratings from their base, one over the smallest, and the largest weight of side information
+#: in squares of such differences: squares stay in the range of single precision.
+EXTREME = 1e15
+
+
+class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
+    r"""Complete a matrix from some of its entries, over a ball of a weighted Schatten norm.
+
+    .. math:: \min_{\|D_r X D_c\|_{S_p} \le r,\ b}\ \frac1n\sum_i \ell(X_{u_i v_i} + b_0 + b_{u_i} + b_{v_i}, y_i)
+              + \frac{\text{ridge}}{n} \|b\|^2
+
+    Alternating sweeps find a good point fast; the convex problem then says how far from optimal it is
+    (``relative_gap_``), and `certify_to` goes on until the gap is proved to be small. The weights D are smoothed
+    numbers of ratings to the power 1/4.
+
+    Parameters
+    ----------
+    p : float, default 1.0
+        The exponent of the Schatten norm, from 1 (the nuclear norm) to below 2, for which the answer has a closed form
+        and says nothing about entries that were not observed.
+    radius : float, optional
+        The radius of the ball. Without a radius a penalty takes its place, which is chosen on a tenth of the ratings,
+        held out, and ``radius_`` is the norm of the answer, over whose ball it is also optimal.
+    loss : {"squared", "huber", "logistic"} or Loss
+        Logistic is for ratings of any two values, such as likes. ``"huber"`` takes its scale from the data, as in
+        `ConstrainedRegressor`: 1.345 times a robust standard deviation of what offsets alone leave of the ratings.
+        With losses other than squares the base is the median of the ratings, and ratings that are held out count as at
+        most five robust deviations away from it.
+    offsets : bool or tuple of three bool
+        Whether offsets are fitted: for all, for each user, for each item.
+    ridge : float
+        The penalty of an offset, in ratings.
+    implicit : "auto" or float
+        The weight w of implicit features: which items a user has rated is completed as well, see Notes. By default
+        chosen from 0, 0.5 and 1 on held-out ratings if the radius is, else 0.
+    user_features, item_features : array, sparse matrix, frame, mapping or tuple, optional
+        Numbers about users and items, a row for each id: a frame with the ids in the column of the ratings' name or as
+        its index, ``{id: row}``, ``(ids, table)``, or a table alone, whose rows are those of the ids 0, 1, and so on.
+        They are completed along with the ratings, see Notes. Whoever is in the ratings must have a row; others may, and
+        are predicted from it. NaN counts as the mean of its column. These are settings and not arguments of `fit`
+        because scikit-learn would split the latter along with the ratings if they have as many rows.
+    rank : int
+        Components of the sweeps. A certified answer may have more.
+    max_sweeps : int, optional
+        The largest number of sweeps after the choice of the radius, by default 3, since the choice leaves little to
+        do, or 15 if there was none; ``n_iter_`` says how many were done.
+    certify : bool or "sharp"
+        Whether the gap is computed. By default the bound is a cheap one beyond 3,000 users and items; "sharp" takes the
+        time that a sharp one needs.
+    time_limit : float, optional
+        Seconds after which no further sweep is begun. What ends a fit comes on top: offsets and certificate.
+    columns : tuple of str
+        Names of the columns of a data frame; numbers if its columns have no others.
+    callbacks : sequence of callables
+        Called after every sweep and every convex iteration. One that returns True ends the fit with the best model so
+        far: during the choice of the radius the best penalty so far is taken, and the last sweeps follow. A
+        `Checkpoint` saves the last sweeps; a fit of the same problem goes on from it.
+    verbose : int
+        1 shows a progress bar, 2 a line for each sweep.
+    random_state : int, RandomState or None
+        Seed of the first factors and of what is held out, drawn once a fit.
+
+    Attributes
+    ----------
+    user_ids_, item_ids_ : ndarray
+        The labels, sorted.
+    factors_ : Factors
+        Factors, offsets and singular values.
+    offset_model_ : OffsetModel
+        The best offsets without a matrix, and the number of ratings of each user and item.
+    radius_, norm_ : float
+        The radius, and the norm of the answer.
+    value_, bound_, relative_gap_ : float
+        The objective, a proven lower bound on its minimum over the ball, and their relative distance; NaN if not
+        certified.
+    settings_ : Settings
+        Loss, exponent, ridge, offsets and ``implicit`` of the fit: what was changed by `set_params` since counts in the
+        next.
+    n_iter_ : int
+        Sweeps done after the choice of the radius.
+
+    Notes
+    -----
+    With a weight w of implicit features the problem is
+
+    .. math:: \min_{M = \begin{pmatrix} X & S \\ T & \cdot \end{pmatrix},\ b}\ f(X, b)
+              + \frac wn \bigl(\|B - S\|_F^2 + \|B - T\|_F^2\bigr)
+
+    with f the objective above, B the 0/1 matrix of the ratings that were fitted, and M, whose further rows and columns
+    have the weight one, in the ball: it stays convex, and the certificate covers all of it. Features of users with
+    ratings are further columns of S, those of items further rows of T, with the weight of a rating: dense columns are
+    centred, and all are divided by their size.
+
+    If a user rates an item twice, the later rating counts. Pairs in which a user or an item has no ratings, or was
+    never seen, are predicted by the best offsets without a matrix (``offset_model_``), since those beside a matrix lack
+    what this has taken up; what features say is added: a ridge regression of offsets and factors on them.
+
+    Examples
+    --------
+    >>> from projfree import MatrixCompletion
+    >>> ratings = [("ann", "up", 5.0), ("ann", "heat", 3.0), ("bob", "up", 4.0), ("cy", "heat", 2.0), ("cy", "up", 4.0)]
+    >>> model = MatrixCompletion(radius=1.0, rank=2).fit(ratings)
+    >>> model.predict([("bob", "heat"), ("dan", "up")]).round(1)
+    array([3.4, 4. ])
+    >>> model.relative_gap_ < 0.1
+    True
+    """
+
+    def __init__(
+        self,
+        p: float = 1.0,
+        radius: float | None = None,
+        *,
+        loss: Any = "squared",
+        offsets: Any = True,
+        ridge: float = 3.0,
+        implicit: Any = "auto",
+        user_features: Any = None,
+        item_features: Any = None,
+        rank: int = 40,
+        max_sweeps: int | None = None,
+        certify: Any = True,
+        time_limit: float | None = None,
+        columns: tuple[str | int, ...] = ("user", "item", "rating"),
+        callbacks: Any = (),
+        verbose: int = 0,
+        random_state: Any = 0,
+    ) -> None:
+        self.p, self.radius, self.loss, self.offsets, self.ridge = p, radius, loss, offsets, ridge
+        self.implicit, self.user_features, self.item_features = implicit, user_features, item_features
+        self.rank, self.max_sweeps, self.certify, self.time_limit = rank, max_sweeps, certify, time_limit
+        self.columns, self.callbacks, self.verbose, self.random_state = columns, callbacks, verbose, random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = False  # ratings may stand in X
+        return tags
+
+    # ------------------------------------------------------------ fit
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to ratings.
+
+        Parameters
+        ----------
+        X : sparse matrix, dense matrix, data frame, triples, pairs or tuple of arrays
+            The stored entries of a SciPy matrix (zeros too); a dense matrix with NaN for what is missing; a frame with
+            the columns named by ``columns``; rows ``(user, item, rating)``; pairs ``(user, item)`` with ``y``; or
+            arrays ``(users, items, ratings)``.
+        y : array, optional
+            Ratings, if ``X`` has none.
+        sample_weight : array, optional
+            A weight for each rating, of which only the ratios count: the loss is a weighted mean, and the squares of
+            implicit features, those of features and the ridge of offsets are over the number of ratings.
+        """
+        with self._watched() as callbacks:
+            new = self._prepared(read_ratings(X, y, self.columns, sample_weight))
+            new._fit(callbacks, into=self)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Add ratings, of known or new users and items, and go on from the last answer with the same penalty.
+
+        The problem stays that of the fit: the settings that state it (``settings_``) are not read again.
+        """
+        if not hasattr(self, "factors_"):
+            return self.fit(X, y, sample_weight)
+        old = self._need_ratings("partial_fit", "save it with `ratings=True`")
+        given = read_ratings(X, y, self.columns, sample_weight)
+        if (old.weight is None) != (given.weight is None):
+            raise ValueError("`partial_fit` needs `sample_weight` if, and only if, the first fit had it.")
+        self._check()
+        new = copy(self)
+        new._seed = self._draw_seed()
+        ids = []
+        for of, labels, known in (("users", given.users, self.user_ids_), ("items", given.items, self.item_ids_)):
+            refuse_other_kind(of, known, labels)
+            ids.append(np.union1d(known, labels))
+        new._take_features(ids, later=True)
+        rows, cols = (np.searchsorted(every, known) for every, known in zip(ids, self._ids, strict=True))
+        more = Ratings(
+            np.concatenate([rows[old.rows], np.searchsorted(ids[0], given.users)]),
+            np.concatenate([cols[old.cols], np.searchsorted(ids[1], given.items)]),
+            np.concatenate([old.values, given.values]),
+            None if old.weight is None else np.concatenate([old.weight, given.weight]),
+        )
+        new.ratings_ = Ratings.latest(more.rows, more.cols, more.values, more.weight, len(ids[1]))
+        new._take_range()
+        with self._watched() as callbacks:
+            f = new._problem(new.ratings_)
+            new.offset_model_ = OffsetModel.of(f)
+            new._fit(callbacks, into=self, model=self.factors_.resized(f, rows, cols))
+        return self
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    @property
+    def _ids(self) -> tuple[Array, Array]:
+        return self.user_ids_, self.item_ids_
+
+    @contextmanager
+    def _watched(self, seconds: float | None = None) -> Any:
+        """The callbacks, under one limit for everything, after which they are closed."""
+        callbacks = [*given_callbacks(self.callbacks), *shown_by(self.verbose)]
+        with closing(callbacks), deadline(self.time_limit if seconds is None else seconds):
+            yield callbacks
+
+    def _prepared(self, given: GivenRatings) -> Self:
+        """A copy with checked settings and these ratings, and no model."""
+        loss = self._check()
+        new = copy(self)
+        new.__dict__.pop("factors_", None)
+        ids = [
+            np.unique(labels) if given.shape is None else np.arange(given.shape[side])
+            for side, labels in enumerate((given.users, given.items))
+        ]
+        new._take_features(ids)
+        rows, cols = np.searchsorted(new.user_ids_, given.users), np.searchsorted(new.item_ids_, given.items)
+        new.ratings_ = Ratings.latest(rows, cols, given.values, given.weight, len(new.item_ids_))
+        new._take_range()
+        new._seed = self._draw_seed()
+        every, users, items = (self.offsets,) * 3 if isinstance(self.offsets, bool) else self.offsets
+        kinds = bool(every), bool(users), bool(items)
+        new._state_problem(Settings(loss, float(self.p), float(self.ridge), kinds), matrix=given.shape is not None)
+        return new
+
+    def _take_features(self, ids: Sequence[Array], later: bool = False) -> None:
+        """Ids, with those that have features alone, and the features in their order."""
+        for side, (of, name) in enumerate((("users", "user_features"), ("items", "item_features"))):
+            given, fitted, own = getattr(self, name), getattr(self, f"{name}_", None) if later else None, ids[side]
+            if given is not None:
+                own, table = with_features(name, of, given, self.columns[side], own, fitted)
+                setattr(self, f"{name}_", table)
+            elif not later:
+                setattr(self, f"{name}_", None)
+            elif fitted is not None and fitted.shape[0] < len(own):
+                raise ValueError(f"`{name}` must have a row for each of the new {of}; set it to a table that has them.")
+            setattr(self, ("user_ids_", "item_ids_")[side], own)
+            ids[side] = own  # type: ignore[index]  # a list
+
+    def _take_range(self) -> None:
+        values = self.ratings_.values
+        self.rating_range_ = float(values.min()), float(values.max())
+        self.rating_deviation_ = float(values.std()) or 1.0
+
+    def _state_problem(self, settings: Settings, matrix: bool) -> None:
+        """The base, the scale of the loss, and the weights of implicit features to choose from."""
+        ratings, loss = self.ratings_, settings.loss
+        values, weight = ratings.values, ratings.weight
+        centre = np.average(values, weights=weight) if is_squared(loss) else weighted_median(values, weight)
+        base = float(centre) if settings.kinds[0] and not loss.labels else 0.0
+        size = float(np.abs(values - base).max())
+        if size > EXTREME or (size < 1.0 / EXTREME and size > 1e-14 * abs(base)):
+            raise ValueError(
+                f"`ratings` must differ by between {1.0 / EXTREME:g} and {EXTREME:g}, got {size:.3g}; multiply them by "
+                "a number."
+            )
+        if not is_squared(loss) and not loss.labels:
+            size = float(np.abs(np.clip(values, *usual_range(values, weight)) - base).max())
+        chosen = isinstance(self.implicit, str)
+        self._weights = (WEIGHTS if loss.labels or size >= FAINT else (0.0,)) if chosen else (float(self.implicit),)
+        features = any(table is not None for table in (self.user_features_, self.item_features_))
+        most = max(1.0 if features else 0.0, 0.0 if chosen else self._weights[0])
+        if not loss.labels and size > 1e-14 * abs(base) and most > EXTREME * size**2:
+            raise ValueError(
+                f"`ratings` must differ by more than {size:.3g} beside features or `implicit`, whose weight of {most:g}"
+                " would outweigh them; multiply the ratings by a number."
+            )
+        implicit = 0.0 if chosen else self._weights[0]
+        self.settings_ = replace(settings, base=base, implicit=implicit)
+        self.loss_ = loss
+        if self.loss == "huber" and isinstance(loss, Huber):
+            self.loss_ = Huber(HUBER * residual_scale(values, weight))
+            f = self._problem(ratings)
+            left = values - Factors.zero(f, offsets_alone(f)).margin(ratings.rows, ratings.cols)
+            self.loss_ = Huber(HUBER * residual_scale(left, weight))
+        self.settings_ = replace(self.settings_, loss=self.loss_)
+        self.offset_model_ = OffsetModel.of(self._problem(ratings))
+        # The ratings of a matrix are drawn in the order of their places, however it is stored.
+        n, shape = len(ratings), (len(self.user_ids_), len(self.item_ids_))
+        order = np.arange(n) if not matrix else Pattern.sorted_pairs(ratings.rows, ratings.cols, shape)[0]
+        draw, out = np.random.default_rng(self._seed).permutation(n), min(max(int(HELD_OUT * n), 1), n - 1)
+        self._split = np.sort(order[draw[out:]]), np.sort(order[draw[:out]])
+
+    def _problem(
+        self,
+        ratings: Ratings,
+        shape: tuple[int, int] | None = None,
+        features: Features | None = None,
+        mean_counts: tuple[float | None, float | None] = (None, None),
+    ) -> CompletionProblem:
+        """The problem of some ratings: by default of the users and items of the fit, and of their features."""
+        if features is None:
+            user, item = (None if table is None else table.on for table in (self.user_features_, self.item_features_))
+            features = user, item
+        shape = (len(self.user_ids_), len(self.item_ids_)) if shape is None else shape
+        settings = replace(self.settings_, loss=self.loss_)
+        targets, weight = self._targets(ratings.values), ratings.weight
+        return CompletionProblem(ratings.rows, ratings.cols, targets, weight, shape, settings, features, mean_counts)
+
+    def _targets(self, values: Array) -> Array:
+        """The ratings as the loss wants them: of two values the higher one becomes 1 and the lower one -1."""
+        if not self.loss_.labels:
+            return values
+        low, high = self.rating_range_
+        wrong = values[(values != low) & (values != high)]
+        if len(wrong) or low == high:
+            got = f"{low:g}" if low == high else f"{low:g}, {wrong[0]:g} and {high:g}"
+            raise ValueError(
+                f"`loss={shown(self.loss)}` needs ratings of two values, such as 0 and 1, got {got}; use "
+                "`loss='squared'` for more."
+            )
+        return np.where(values == high, 1.0, -1.0)
+
+    def _fit(
+        self,
+        callbacks: list[Any],
+        into: MatrixCompletion,
+        model: Factors | None = None,
+        strength: float | None = None,
+    ) -> None:
+        """Fit the ratings from a model and with its penalty, from a checkpoint, with a given penalty, or from nothing.
+
+        ``into`` takes over the attributes once there is a model: a fit that fails before leaves it as it was.
+        """
+        others = [callback for callback in callbacks if not isinstance(callback, Checkpoint)]
+        saving = [callback for callback in callbacks if isinstance(callback, Checkpoint) and model is None]
+        written = SavedRun.load(saving[0].path) if saving and persist.exists(saving[0].path) else None
+        begun, implicit = model is not None, self.settings_.implicit
+        if model is not None:
+            strength = self.strength_
+        elif written is not None:
+            implicit, strength = float(written.note.get("implicit", implicit)), written.note.get("strength")
+            begun = bool(written.note.get("begun"))
+        elif self.radius is None and strength is None:
+            strength, implicit, model = self._chosen(others)
+            begun = model is not None
+        self.settings_ = replace(self.settings_, implicit=implicit)
+        f = self._problem(self.ratings_)
+        solver = Alternating(self.rank, None if self.radius is not None else strength)
+        state = None if model is None else solver.resume(f, model.resized(f), self._seed, strength or math.nan)
+        most = self.max_sweeps or (LAST if begun else WHOLE)
+        note = {"strength": strength, "implicit": implicit, "begun": begun}
+        announce(others, "sweeps", most)
+        state, status = run_sweeps(
+            f,
+            solver,
+            state,
+            radius=1.0 if self.radius is None else float(self.radius),
+            seed=self._seed,
+            callbacks=[*others, *(replace(callback, note=note) for callback in saving)],
+            max_iter=most,
+            written=written,
+        )
+        self.n_iter_, self.strength_ = state.t, float(state.strength)
+        if math.isnan(self.strength_):  # time was up before the first sweep
+            self.strength_ = strongest(f)
+        found = Factors.of_point(f, state.x, state.sigma).exact(f)
+        if not state.t:
+            with ignore_deadline():
+                b = f.open().evaluate(found.point(f), tangent=False).intercept
+            found = found.with_offsets(np.asarray(b))
+        norm = found.norm(f.p)
+        # The answer of a penalty minimises over the ball of its own norm.
+        self.radius_ = max(norm * (1.0 + 1e-12), f.least_radius) if self.radius is None else float(self.radius)
+        self._take(CertifiedModel(found.inside(f.p, self.radius_)))
+        into.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt(f"interrupted after {self.n_iter_} sweeps")
+        # A ball that does not hold the answer back lets the penalty fall without end.
+        fallen = self.strength_ <= max(WIDE * state.first, weakest(f, state.first))
+        if self.radius is not None and fallen and self.radius > f.least_radius and norm < 0.9 * self.radius:
+            warnings.warn(
+                f"`radius={self.radius:g}` is larger than these ratings need: the norm of the answer is {norm:.4g}, so "
+                "the ball does not hold it back; choose a smaller radius, or leave it out.",
+                stacklevel=stacklevel(),
+            )
+        if self.certify:
+            announce(others, "certificate")
+            with ignore_deadline():
+                into._take(certified(f, self.factors_, self.radius_, sharp=self.certify == "sharp"))
+
+    def _take(self, found: CertifiedModel) -> None:
+        """The attributes of a model and its certificate, all at once: Ctrl-C must not come between them."""
+        proved = {f"{name}_": value for name, value in found._asdict().items()}
+        self.__dict__.update(proved | {"norm_": found.factors.norm(self.settings_.p)})
+
+    def _chosen(self, callbacks: list[Any]) -> tuple[float, float, Factors | None]:
+        """The strength, the weight and the model that held-out ratings like best.
+
+        If they are few or all the same, a share of the strongest, and implicit features only if asked for.
+        """
+        ratings, implicit = self.ratings_, self.settings_.implicit
+        if len(ratings) < FEW or np.allclose(ratings.values, self.settings_.base, rtol=1e-14, atol=0.0):
+            return SHARE * strongest(self._problem(ratings)), implicit, None
+        fitted, out = (ratings.part(at) for at in self._split)
+        held = HeldOut(out, fitted, self.loss_, self._targets)
+        announce(callbacks, "path", most_sweeps(self._weights, len(fitted)))
+        with deadline(None if self.time_limit is None else CHOOSING * self.time_limit):
+            best = choose(self._problem(fitted), self._weights, self.rank, self._seed, held, callbacks)
+        # A penalty on fewer ratings is weaker, as the root of their number.
+        return best.strength * math.sqrt(len(ratings) / len(fitted)), best.implicit, best.model
+
+    def certify_to(self, tol: float, *, time_limit: float | None = None, max_iter: int = 1000) -> Self:
+        """Go on until the relative gap is at most ``tol``, or a limit is reached.
+
+        Accelerated projected gradients go on from the model. However they end, the value is no larger than before, and
+        the bound no smaller. A tolerance that is not reached is a `ConvergenceWarning`.
+        """
+        ratings = self._need_ratings("certify_to", "save it with `ratings=True`")
+        tol, max_iter = at_least("certify_to(tol=...)", tol, 0.0), count("certify_to(max_iter=...)", max_iter)
+        if time_limit is not None:
+            positive("certify_to(time_limit=...)", time_limit)
+        f = self._problem(ratings)
+        with self._watched(math.inf if time_limit is None else time_limit) as callbacks:
+            if not math.isfinite(self.value_):
+                with ignore_deadline():
+                    self._take(certified(f, self.factors_, self.radius_, sharp=False))
+            known = CertifiedModel(self.factors_, self.value_, self.bound_, self.relative_gap_)
+            if known.relative_gap <= tol:
+                return self
+            if expired():
+                warn_of_gap(self, Status.TIME_LIMIT, 0, known.relative_gap, tol)
+                return self
+            announce(callbacks, "convex solver")
+            found, result = improve(f, known, self.radius_, tol, callbacks, max_iter)
+            if found.factors is not known.factors:
+                self.strength_ = strength_of(f, found.factors)  # which new users and further ratings get
+            self._take(found)
+            raise_if_interrupted(result)
+            if not (result.status.converged or result.status is Status.CALLBACK or self.relative_gap_ <= tol):
+                warn_of_gap(self, result.status, result.n_iter, self.relative_gap_, tol)
+        return self
+
+    # ------------------------------------------------------------ settings
+
+    def _check(self) -> Loss:
+        """Raise if a setting is not what it may be; the loss before its scale is known."""
+        if at_least("MatrixCompletion(p=...)", self.p, 1.0) >= 2.0:
+            raise ValueError(
+                f"`MatrixCompletion(p=...)` must be below 2, got {shown(self.p)}: beyond, the answer says nothing "
+                "about entries that were not observed; `minimize` over a SchattenBall solves it."
+            )
+        for name in ("radius", "time_limit"):
+            if getattr(self, name) is not None:
+                positive(f"MatrixCompletion({name}=...)", getattr(self, name))
+        count("MatrixCompletion(rank=...)", self.rank)
+        if self.max_sweeps is not None:
+            count("MatrixCompletion(max_sweeps=...)", self.max_sweeps)
+        _check_range("ridge", self.ridge, LARGEST_WEIGHT**2, "`offsets=False` leaves offsets out")
+        if self.implicit != "auto" and self.implicit != 0:
+            if isinstance(self.implicit, str):
+                raise ValueError(
+                    f"`MatrixCompletion(implicit=...)` must be 'auto' or a weight, 0 for none, got "
+                    f"{shown(self.implicit)}."
+                )
+            _check_range("implicit", self.implicit, LARGEST_WEIGHT, "0 leaves them out")
+        if not isinstance(self.certify, bool | np.bool_) and not (
+            isinstance(self.certify, str) and self.certify == "sharp"
+        ):
+            raise ValueError(f"`MatrixCompletion(certify=...)` must be a bool or 'sharp', got {shown(self.certify)}.")
+        if not isinstance(self.offsets, bool) and not _three(self.offsets, bool):
+            raise ValueError(
+                "`MatrixCompletion(offsets=...)` must be a bool or three: for all, for each user, for each item; got "
+                f"{shown(self.offsets)}."
+            )
+        if not _three(self.columns, str, int):
+            raise ValueError(
+                "`MatrixCompletion(columns=...)` must be the names of three columns, of users, items and ratings, got "
+                f"{shown(self.columns)}."
+            )
+        shown_by(self.verbose)
+        try:
+            check_random_state(self.random_state)
+        except ValueError as error:
+            raise ValueError(
+                "`MatrixCompletion(random_state=...)` must be None, a whole number from 0 to 2**32 - 1 or a "
+                f"RandomState, got {shown(self.random_state)}."
+            ) from error
+        if isinstance(self.loss, Loss):
+            return self.loss
+        if not isinstance(self.loss, str) or self.loss not in LOSSES:
+            raise ValueError(
+                f"`MatrixCompletion(loss=...)` must be one of {', '.join(LOSSES)}, got {shown(self.loss)}."
+            )
+        loss: Loss = LOSSES[self.loss]()
+        return loss
+
+    # ------------------------------------------------------------ files
+
+    def save(self, path: str | os.PathLike[str], ratings: bool = True) -> None:
+        """Write the fitted model to a folder, atomically and without pickle; `projfree.load` reads it back.
+
+        Parameters
+        ----------
+        path : path-like
+            A new or empty folder, or one written by `save`.
+        ratings : bool
+            Whether the ratings are written too. Without them the folder is small, and the model predicts, folds in and
+            finds what is similar, but can neither leave out what a user has rated nor be fitted further.
+        """
+        from projfree.estimators.saving import save
+
+        check_is_fitted(self, "factors_")
+        model = copy(self)
+        if not ratings:
+            model.__dict__.pop("ratings_", None)  # a model that was saved without them has none
+        save(model, path)
+
+    def _check_parts(self) -> None:
+        """Raise if a model that was read from a file is not what a fit leaves."""
+        from projfree.completion.saved import check_completion
+
+        check_completion(self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote; settings that are functions or paths are as by default."""
+        from projfree.estimators.saving import load
+
+        model = load(path)
+        if not isinstance(model, cls):
+            raise ValueError(f"{str(path)!r} holds a {type(model).__name__}; read it with `projfree.load`.")
+        return model
+
+
+def _three(values: Any, *kinds: type) -> bool:
+    """Whether there are three values of such kinds, in a tuple or a list."""
+    return isinstance(values, tuple | list) and len(values) == 3 and all(isinstance(value, kinds) for value in values)
+
+
+def _check_range(name: str, value: Any, most: float, way: str) -> None:
+    """Raise if a weight is so small or so large that something is lost in rounding beside it."""
+    if not LEAST_WEIGHT <= positive(f"MatrixCompletion({name}=...)", value) <= most:
+        raise ValueError(
+            f"`MatrixCompletion({name}=...)` must be between {LEAST_WEIGHT:g} and {most:g}, got {shown(value)}; {way}."
+        )

@@ -1,0 +1,196 @@
+"""Features of users and items, by id: what may be given, and how it enters the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra import OnPattern, Pattern
+from projfree.checks import Array, is_sparse, real_array, shown
+from projfree.completion.ratings import KINDS, labels_of, places
+from projfree.data.convert import from_frame, is_frame
+
+#: Features beyond this, whose squares overflow, are refused.
+LARGEST = 1e150
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureTable:
+    """A row of numbers for each id, as a sparse matrix: centred if it was dense, and of unit size in each column.
+
+    A number that is missing counts as the mean of its column.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the columns.
+    mean, centre, scale : ndarray
+        The mean of each column, what was subtracted from it, and what it was divided by then.
+    indptr, indices, values : ndarray
+        Row i has ``values[indptr[i]:indptr[i + 1]]`` in the columns ``indices[...]``.
+    """
+
+    names: tuple[str, ...]
+    mean: Array
+    centre: Array
+    scale: Array
+    indptr: Array
+    indices: Array
+    values: Array
+
+    @classmethod
+    def of(cls, table: Any, names: tuple[str, ...]) -> FeatureTable:
+        """The table in units of its own columns."""
+        there = ~np.isnan(table.data if is_sparse(table) else table)
+        if is_sparse(table):
+            columns, (n, width) = table.indices, table.shape
+            counts = np.maximum(n - np.bincount(columns[~there], minlength=width), 1)
+            known = np.where(there, table.data, 0.0)
+            mean, centre = np.bincount(columns, known, width) / counts, np.zeros(width)
+            square = np.bincount(columns, known**2, width) / counts
+        else:
+            counts = np.maximum(there.sum(axis=0), 1)
+            mean = centre = np.where(there, table, 0.0).sum(axis=0) / counts
+            square = (np.where(there, table - centre, 0.0) ** 2).sum(axis=0) / counts
+        size, about = np.sqrt(square), 1.0 + np.abs(mean)  # rounding of a constant column is small compared with this
+        scale = np.where(size > 1e-12 * about, size, about)
+        return cls._scaled(table, names, mean, centre, scale)
+
+    @classmethod
+    def _scaled(cls, table: Any, names: tuple[str, ...], mean: Array, centre: Array, scale: Array) -> FeatureTable:
+        from scipy.sparse import csr_array
+
+        if is_sparse(table):
+            given = csr_array(table)
+            values = np.where(np.isnan(given.data), mean[given.indices], given.data) / scale[given.indices]
+        else:
+            given = csr_array((np.where(np.isnan(table), mean, table) - centre) / scale)
+            values = given.data
+        return cls(names, mean, centre, scale, given.indptr.astype(np.int64), given.indices.astype(np.int32), values)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        return len(self.indptr) - 1, len(self.names)
+
+    @property
+    def on(self) -> OnPattern:
+        """The table as the problem takes it."""
+        return OnPattern(Pattern(self.indptr, self.indices, self.shape), self.values)
+
+    @property
+    def matrix(self) -> Any:
+        """The table as a SciPy matrix."""
+        from scipy.sparse import csr_array
+
+        return csr_array((self.values, self.indices, self.indptr), shape=self.shape)
+
+    def like(self, name: str, given: Any) -> FeatureTable:
+        """Rows of others in the same units; raises ValueError if their columns are others."""
+        table, names = table_of(name, given)
+        self.refuse_other_columns(name, names)
+        dense = table if not is_sparse(table) or not self.centre.any() else table.toarray()
+        return FeatureTable._scaled(dense, self.names, self.mean, self.centre, self.scale)
+
+    def refuse_other_columns(self, name: str, names: tuple[str, ...]) -> None:
+        """Raise if features have other columns than those of the fit."""
+        if len(names) != len(self.names) or names not in (self.names, _numbered(len(names))):
+            raise ValueError(
+                f"`{name}` must have the {len(self.names)} columns of the fit, {_listed(self.names)}, got "
+                f"{len(names)}: {_listed(names)}."
+            )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
+
+
+def _numbered(count: int) -> tuple[str, ...]:
+    """The names of columns that have none."""
+    return tuple(f"x{j}" for j in range(count))
+
+
+def table_of(name: str, given: Any) -> tuple[Any, tuple[str, ...]]:
+    """A table of numbers, finite or missing, dense or sparse, and the names of its columns."""
+    names = None
+    if is_frame(given):
+        given, names = from_frame(name, given)
+    if is_sparse(given):
+        table = given.tocsr().astype(np.float64)
+        table.sum_duplicates()
+    else:
+        table = np.asarray(given, np.float64) if names is not None else real_array(name, given).astype(np.float64)
+    if table.ndim != 2 or not table.shape[1]:
+        raise ValueError(f"`{name}` must be a table with a row for each id and some features, got shape {table.shape}.")
+    largest = float(np.fmax.reduce(np.abs(table.data if is_sparse(table) else table), axis=None, initial=0.0))
+    if np.isinf(largest):
+        raise ValueError(f"`{name}` must be finite, or NaN where a number is missing, got inf; leave such entries out.")
+    if largest > LARGEST:
+        raise ValueError(f"`{name}` has entries as large as {largest:.3g}; rescale its columns.")
+    return table, _numbered(table.shape[1]) if names is None else names
+
+
+def read_features(name: str, given: Any, column: Any) -> tuple[Array, Any, tuple[str, ...]]:
+    """Ids, a table with a row for each, and the names of its columns, from any of the forms.
+
+    A frame has its ids in the column that has their name in the ratings, or as its index; a mapping has a row for each
+    id; a tuple is ``(ids, table)``; the rows of an array alone are those of the ids 0, 1, and so on.
+    """
+    if isinstance(given, Mapping) and not is_sparse(given):  # some sparse matrices are mappings too
+        rows = [real_array(name, row) for row in given.values()]
+        odd = next((i for i, row in enumerate(rows) if row.ndim != 1 or row.shape != rows[0].shape), None)
+        if odd is not None:
+            raise ValueError(
+                f"`{name}` must have a list of numbers for each id, all of one length, got shape {rows[odd].shape} for "
+                f"{shown(list(given)[odd])} and {rows[0].shape} for {shown(next(iter(given)))}."
+            )
+        given = list(given), rows
+    if isinstance(given, tuple) and len(given) == 2:
+        ids, given = given
+    elif is_frame(given) and column in list(given.columns):
+        ids, given = given[column].to_numpy(), given[[name for name in given.columns if name != column]]
+    elif is_frame(given):
+        if not hasattr(given, "index"):
+            raise ValueError(f"`{name}` must have a column {column!r} with the ids, got {shown(list(given.columns))}.")
+        ids = given.index.to_numpy()
+    else:
+        given = given if is_sparse(given) else real_array(name, given)
+        ids = np.arange(given.shape[0] if given.ndim else 0)
+    table, names = table_of(name, given)
+    labels = labels_of(f"{name} ids", ids)
+    if len(labels) != table.shape[0]:
+        raise ValueError(f"`{name}` must have an id for each row, got {len(labels)} ids and {table.shape[0]} rows.")
+    found, counts = np.unique(labels, return_counts=True)
+    if len(found) < len(labels):
+        raise ValueError(
+            f"`{name}` must have one row for each id, got {shown(found[counts > 1][0])} {counts.max()} times."
+        )
+    return labels, table, names
+
+
+def with_features(
+    name: str, of: str, given: Any, column: Any, ids: Array, fitted: FeatureTable | None = None
+) -> tuple[Array, FeatureTable]:
+    """The ids with those that have features alone, sorted, and the features in this order.
+
+    Raises if one of ``ids``, which are those of the ratings, has no row, or if the columns are not those of ``fitted``.
+    """
+    labels, table, names = read_features(name, given, column)
+    if len(labels) and len(ids) and labels.dtype.kind != ids.dtype.kind:
+        raise TypeError(
+            f"`{name}` must have the {of} of the ratings as ids, which are {KINDS[ids.dtype.kind]}, got "
+            f"{KINDS[labels.dtype.kind]}, such as {shown(labels[0])}; give `(ids, table)`."
+        )
+    at = places(np.unique(labels), ids, of)
+    if (at < 0).any():
+        raise ValueError(
+            f"`{name}` must have a row for each of the {of} in the ratings, got none for {shown(ids[at < 0][0])}; "
+            "add one, with NaN for what is not known, or leave such ratings out."
+        )
+    if fitted is not None:
+        fitted.refuse_other_columns(name, names)
+    order = np.argsort(labels, kind="stable")
+    return labels[order], FeatureTable.of(table[order], names)

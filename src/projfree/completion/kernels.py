@@ -1,0 +1,214 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, no-check-untyped-defs
+"""Compiled regressions of rows on the factors of columns, by their observed entries, and the best columns of rows.
+
+Imported on first use. Every kernel works on a range of rows, takes arrays and numbers alone, and releases the
+interpreter's lock, so that threads can share the rows. Sums may be reassociated; nothing assumes finite numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from projfree.numerics.compilation import FAST, compiled
+
+#: Rows with at most so many entries are solved exactly, by a system with an unknown for each entry.
+SHORT = 12
+#: Steps end where what they could gain is at most this part of what it was at first.
+DONE = 1e-30
+
+
+@compiled(fastmath=FAST)
+def _add_products(table, count, weight, y, x, out):
+    """``out += sum_t weight_t (y_t - table_t . x) table_t``, four rows at a time; no weights count as ones."""
+    k, weighted = len(x), len(weight) > 0
+    whole = count - count % 4
+    for t in range(0, whole, 4):
+        a, b, c, d = table[t], table[t + 1], table[t + 2], table[t + 3]
+        p, q, r, s = y[t], y[t + 1], y[t + 2], y[t + 3]
+        for j in range(k):
+            p -= a[j] * x[j]
+            q -= b[j] * x[j]
+            r -= c[j] * x[j]
+            s -= d[j] * x[j]
+        if weighted:
+            p, q, r, s = p * weight[t], q * weight[t + 1], r * weight[t + 2], s * weight[t + 3]
+        for j in range(k):
+            out[j] += p * a[j] + q * b[j] + r * c[j] + s * d[j]
+    for t in range(whole, count):
+        a, p = table[t], y[t]
+        for j in range(k):
+            p -= a[j] * x[j]
+        if weighted:
+            p *= weight[t]
+        for j in range(k):
+            out[j] += p * a[j]
+
+
+@compiled(fastmath=FAST)
+def _add_squares(table, count, weight, out):
+    """``out += sum_t weight_t table_t^2``."""
+    if len(weight):
+        for t in range(count):
+            a, s = table[t], weight[t]
+            for j in range(len(out)):
+                out[j] += s * a[j] * a[j]
+        return
+    for t in range(count):
+        a = table[t]
+        for j in range(len(out)):
+            out[j] += a[j] * a[j]
+
+
+@compiled(fastmath=FAST)
+def _dot(a, x):
+    total = a[0] * x[0]
+    for j in range(1, len(x)):
+        total += a[j] * x[j]
+    return total
+
+
+@compiled(fastmath=FAST)
+def _exact(table, count, weight, y, inverse, scaled, M, x):
+    """Add to x the regression of a row with few entries, through the Cholesky factors of ``1 + T D^{-1} T^T``.
+
+    ``inverse`` is that of the penalties, ``scaled`` has room for a row.
+    """
+    k = len(x)
+    for t in range(count):
+        a = table[t]
+        for j in range(k):
+            scaled[j] = a[j] * inverse[j]
+        for s in range(t + 1):
+            total = _dot(table[s], scaled)
+            M[t, s] = total * np.sqrt(weight[t] * weight[s]) if len(weight) else total
+        M[t, t] += 1.0
+    for t in range(count):
+        root = np.sqrt(weight[t]) if len(weight) else 1.0
+        total = root * y[t]
+        for s in range(t):
+            low = M[t, s]
+            for c in range(s):
+                low -= M[t, c] * M[s, c]
+            M[t, s] = low / M[s, s]
+            M[t, t] -= M[t, s] * M[t, s]
+            total -= M[t, s] * M[s, count]
+        M[t, t] = np.sqrt(max(M[t, t], 1e-300))
+        M[t, count] = total / M[t, t]
+    for t in range(count - 1, -1, -1):
+        total = M[t, count]
+        for s in range(t + 1, count):
+            total -= M[s, t] * M[s, count]
+        M[t, count] = total / M[t, t]
+        share = M[t, count] * np.sqrt(weight[t]) if len(weight) else M[t, count]
+        a = table[t]
+        for j in range(k):
+            x[j] += share * a[j] * inverse[j]
+
+
+@compiled(fastmath=FAST)
+def sums_of_rows(indptr, indices, table, out, start, stop):
+    """``out[i - start]``: the sum of the rows of the table at the places of row i."""
+    for i in range(start, stop):
+        total = out[i - start]
+        for j in range(table.shape[1]):
+            total[j] = 0.0
+        for t in range(indptr[i], indptr[i + 1]):
+            row = table[indices[t]]
+            for j in range(table.shape[1]):
+                total[j] += row[j]
+
+
+@compiled(fastmath=FAST)
+def ridge_rows(
+    indptr, indices, target, base, theirs, weight, factors, ridge, scale, free, shared, pull, steps, out, start, stop
+):
+    """Each row's weighted ridge regression of its targets on the factors of its places, begun at ``out[i - start]``.
+
+    Of each target ``base`` and the entry of ``theirs`` at its place are taken off first.
+    The penalty of coordinate c in row i is ``ridge[c] * scale[i] + shared[c]``, that of the first ``free`` coordinates
+    ``ridge[c]`` alone; all are positive. To the right-hand side ``pull[i - start]`` is added, where it is not empty.
+    Rows with few entries are solved exactly, others by so many conjugate gradient steps, scaled by the diagonal; rows
+    without entries become zero. ``weight`` may be empty.
+    """
+    k, most, pulled = factors.shape[1], 1, len(pull) > 0
+    for i in range(start, stop):
+        most = max(most, indptr[i + 1] - indptr[i])
+    table, zero = np.empty((most, k), factors.dtype), np.zeros(most, factors.dtype)
+    y = np.empty(most, factors.dtype)
+    penalty, diagonal = np.empty(k, factors.dtype), np.empty(k, factors.dtype)
+    r, d, q = np.empty(k, factors.dtype), np.empty(k, factors.dtype), np.empty(k, factors.dtype)
+    M = np.empty((SHORT, SHORT + 1))
+    for i in range(start, stop):
+        first, count, x = indptr[i], indptr[i + 1] - indptr[i], out[i - start]
+        if count == 0:
+            x[:] = 0.0
+            continue
+        s = weight[first : first + count] if len(weight) else weight
+        for c in range(k):
+            penalty[c] = ridge[c] if c < free else ridge[c] * scale[i] + shared[c]
+        for t in range(count):
+            j = indices[first + t]
+            a, source = table[t], factors[j]
+            y[t] = target[first + t] - base - theirs[j]
+            for c in range(k):
+                a[c] = source[c]
+        if count <= SHORT:
+            for c in range(k):
+                q[c] = 1.0 / penalty[c]
+                x[c] = pull[i - start, c] * q[c] if pulled else 0.0
+            if pulled:  # what the pull alone explains is taken off
+                for t in range(count):
+                    y[t] -= _dot(table[t], x)
+            _exact(table, count, s, y, q, r, M, x)
+            continue
+        for c in range(k):
+            diagonal[c] = penalty[c]
+            r[c] = pull[i - start, c] - penalty[c] * x[c] if pulled else -penalty[c] * x[c]
+        _add_squares(table, count, s, diagonal)
+        _add_products(table, count, s, y, x, r)
+        size = 0.0
+        for c in range(k):
+            d[c] = r[c] / diagonal[c]
+            size += r[c] * d[c]
+        first = size
+        for _ in range(steps):
+            if not size > DONE * first:
+                break
+            for c in range(k):
+                q[c] = -penalty[c] * d[c]
+            _add_products(table, count, s, zero, d, q)
+            bend = 0.0
+            for c in range(k):
+                bend -= d[c] * q[c]
+            if not bend > 0.0:
+                break
+            length, old = size / bend, size
+            size = 0.0
+            for c in range(k):
+                x[c] += length * d[c]
+                r[c] += length * q[c]
+                size += r[c] * r[c] / diagonal[c]
+            for c in range(k):
+                d[c] = r[c] / diagonal[c] + (size / old) * d[c]
+
+
+@compiled()
+def best_of_rows(scores, best, columns, start, stop):
+    """The highest entries of each row, from high to low, and their columns; of equal ones the first.
+
+    As many as ``best`` has columns. Minus infinity stands for entries that do not count: where too few do, what remains
+    of ``best`` and ``columns`` is as it was.
+    """
+    most = best.shape[1]
+    for i in range(start, stop):
+        have, row, top, places = 0, scores[i], best[i], columns[i]
+        for j in range(len(row)):
+            score = row[j]
+            if (have == most and not score > top[most - 1]) or score == -np.inf:
+                continue
+            t = have if have < most else most - 1
+            have = min(have + 1, most)
+            while t > 0 and top[t - 1] < score:
+                top[t], places[t] = top[t - 1], places[t - 1]
+                t -= 1
+            top[t], places[t] = score, j

@@ -1,0 +1,206 @@
+r"""The convex problem of matrix completion, as a smooth function over a plain Schatten ball.
+
+.. math:: \min_{\|Y\|_{S_p} \le r} F(D_r^{-1} Y D_c^{-1}), \qquad M = D_r^{-1} Y D_c^{-1} =
+          \begin{pmatrix} X & S \\ T & \cdot \end{pmatrix}
+
+where F is the mean loss at the observed entries of X, offsets minimised out (`bias_terms`), plus the squares of side
+information in S and T (`side_information`). The weights D are smoothed frequencies of rows and columns to the power
+1/4, and one for the lines of S and T: without them, what everybody rates would cost as much as what is rare.
+"""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from projfree.algebra import UNIT, FactoredShape, LowRank, Minorant, OnPattern, Pattern, Point
+from projfree.algebra.hashing import short_hash
+from projfree.checks import Array
+from projfree.completion.bias_terms import ObservedLoss
+from projfree.completion.side_information import Features, SideInformation, StackedPattern
+from projfree.data.local import checked_weights
+from projfree.losses.base import Loss
+from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
+from projfree.objectives.evaluation import Evaluation, Memory
+from projfree.objectives.hull import Hull
+from projfree.sets import SchattenBall
+
+#: The power of the frequencies: half of what the weighted trace norm of Salakhutdinov and Srebro (2010) has.
+POWER = 0.25
+#: The radius of an answer without a matrix, for ratings of the unit.
+LEAST_RADIUS = 1e-8
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What determines the problem besides ratings and features."""
+
+    loss: Loss
+    p: float
+    ridge: float
+    kinds: tuple[bool, bool, bool]
+    base: float = 0.0
+    implicit: float = 0.0
+
+
+class CompletionProblem(SmoothFunction):
+    """The objective of some ratings as a function of the weighted matrix Y.
+
+    Parameters
+    ----------
+    rows, cols, values : ndarray
+        The ratings, of different pairs; values are targets of the loss.
+    weight : ndarray or None
+        A weight for each rating.
+    shape : tuple of int
+        The shape of the matrix of ratings.
+    settings : Settings
+    features : pair of OnPattern or None
+        Of the rows and of the columns.
+    mean_counts : pair of float, optional
+        The mean numbers of ratings that frequencies are relative to; by default those of these ratings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import Squared, minimize
+    >>> from projfree.completion.problem import CompletionProblem, Settings
+    >>> settings = Settings(Squared(), p=1.2, ridge=1.0, kinds=(True, True, True), base=4.0)
+    >>> rows, cols, ratings = np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([5.0, 3.0, 4.0])
+    >>> f = CompletionProblem(rows, cols, ratings, None, (2, 2), settings)
+    >>> minimize(f, f.ball(0.5), f.solver).status.converged
+    True
+    """
+
+    def __init__(
+        self,
+        rows: Array,
+        cols: Array,
+        values: Array,
+        weight: Array | None,
+        shape: tuple[int, int],
+        settings: Settings,
+        features: Features = (None, None),
+        mean_counts: tuple[float | None, float | None] = (None, None),
+    ) -> None:
+        pattern, order, _ = Pattern.of(rows, cols, shape)
+        y, s = settings.loss.targets(values)[order], checked_weights(weight, len(order))
+        given: dict[str, Any] = {"ridge": settings.ridge, "kinds": settings.kinds, "base": settings.base}
+        self.entries = ObservedLoss(pattern, y, None if s is None else s[order], settings.loss, **given)
+        counts = np.diff(pattern.indptr), np.bincount(pattern.indices, minlength=shape[1])
+        self.counts, self.settings, self.p = counts, settings, settings.p
+        self._weights = [frequency_weights(*each) for each in zip(counts, mean_counts, strict=True)]
+        # Lines without ratings have no part in the problem: features say afterwards what is expected of them.
+        users, items = (_of_rated(table, count > 0) for table, count in zip(features, counts, strict=True))
+        self._set_side(settings.implicit, (users, items))
+
+    def _set_side(self, implicit: float, features: Features) -> None:
+        self.implicit, self.features, n = implicit, features, self.entries.n
+        self.side = SideInformation(self.entries.pattern, implicit / n, features, 1.0 / n)
+        (m, k), (below, beside) = self.entries.pattern.shape, self.side.extra
+        self.shape = FactoredShape((m + below, k + beside))
+        self.rows, self.cols = np.append(self._weights[0], np.ones(below)), np.append(self._weights[1], np.ones(beside))
+        lowest = self.entries.loss.lower_bound  # squares are not negative
+        self.structure = FunctionStructure("CompletionProblem", predictions=False, least=lowest)
+        self._memory, self._reads = Memory(), 0
+
+    def with_implicit(self, weight: float) -> Self:
+        """The problem of the same ratings with another weight of which entries were observed."""
+        f = copy(self)
+        f._set_side(weight, self.features)
+        return f
+
+    def ball(self, radius: float) -> SchattenBall:
+        """The ball of a radius, in the coordinates of Y."""
+        return SchattenBall(self.p, radius)
+
+    @property
+    def n(self) -> int:
+        """The number of ratings."""
+        return self.entries.n
+
+    @property
+    def least_radius(self) -> float:
+        """The radius of an answer without a matrix."""
+        return LEAST_RADIUS * self.entries.unit
+
+    @property
+    def passes(self) -> float:
+        return float(self._reads)
+
+    def open(self) -> Self:
+        f = copy(self)
+        f._memory, f._reads = Memory(), 0
+        return f
+
+    def evaluate(
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, read: bool = True, **_: bool
+    ) -> Evaluation:
+        check_point(self, x)
+        known = self._memory.recall(x, tangent)
+        if known is not None or not read:
+            return known or Evaluation(x, math.nan)
+        self._reads += 1
+        w: Any = x.w
+        left, right = w.low.scaled(1.0 / self.rows, 1.0 / self.cols).factors()
+        (m, n), entries = self.entries.pattern.shape, self.entries
+        u = LowRank.of(left[:m], right[:n]).on_places(entries.pattern)
+        b = entries.best_offsets(u, x.intercept)
+        if not tangent:
+            value = entries.value(u, b) + (self.side.value(left, right) if self.side.any else 0.0)
+            return self._memory.keep(Evaluation(x.alone(b), value))
+        own = entries.tangent(u, b)
+        value, constant, error, gradient_error = own.value, own.constant, own.constant_error, own.gradient_error
+        gradient: Any = OnPattern(entries.pattern, own.residuals)
+        if self.side.any:
+            squares = self.side.tangent(left, right)
+            value, constant = value + squares.value, constant + squares.constant
+            error += squares.constant_error + 2.0 * UNIT * abs(constant)
+            gradient_error += squares.gradient_error
+            gradient = StackedPattern(gradient, *self.side.pulls) + squares.gradient
+        gradient = gradient.scaled(1.0 / self.rows, 1.0 / self.cols)
+        grown = 1.0 / float(self.rows.min() * self.cols.min())
+        # Scaling adds four roundings to each entry of both parts.
+        gradient_error = gradient_error * grown * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * gradient.scale
+        return self._memory.keep(Evaluation(x.alone(b), value, Minorant(constant, gradient, error, gradient_error)))
+
+    def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
+        raise TypeError("CompletionProblem has no line searches; use `CompletionProblem.solver`.")
+
+    def smoothness(self) -> float:
+        # Each entry of X, S and T has a curvature of its own; minimising the offsets out only lowers that of X.
+        own = self.entries.loss.smoothness * float(np.max(self.entries.s))
+        beside = [2.0 * float(q.max(initial=0.0)) for q in self.side.weights]
+        return max(own, *beside) / float(self.rows.min() * self.cols.min()) ** 2
+
+    @property
+    def solver(self) -> Any:
+        """The solver that closes gaps."""
+        from projfree.solvers import AcceleratedProjectedGradient
+        from projfree.steps import BacktrackingGradient
+
+        return AcceleratedProjectedGradient(BacktrackingGradient())
+
+    def fingerprint(self) -> str:
+        at, e = self.entries.pattern, self.entries
+        data = short_hash(f"{tuple(at.shape)}", at.indptr, at.indices, e.y, e.weight)
+        settings = f"{e.loss!r} ridge={e.ridge!r} {e.kinds} base={e.base!r} p={self.p!r}"
+        return f"{settings} {data} {self.side.fingerprint()}"
+
+
+def frequency_weights(counts: Array, mean: float | None = None) -> Array:
+    """Smoothed relative frequencies to a power: nine tenths of one's own, a tenth of the mean."""
+    mean = max(float(counts.mean()) if mean is None else mean, 1e-300)
+    weights: Array = ((0.9 * counts + 0.1 * mean) / mean) ** POWER
+    return weights
+
+
+def _of_rated(table: OnPattern | None, rated: Array) -> OnPattern | None:
+    """The features of the lines with ratings, as if the others were zero."""
+    if table is None or rated.all():
+        return table
+    return OnPattern(table.pattern, table.values * rated[table.pattern.rows])

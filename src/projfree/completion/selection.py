@@ -1,0 +1,227 @@
+"""The choice of the penalty and of the weight of implicit features: a path of penalties, judged on held-out ratings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.completion.als import Alternating, AlternatingState, offsets_alone, strongest
+from projfree.completion.factors import Factors
+from projfree.completion.problem import CompletionProblem
+from projfree.completion.ratings import Ratings
+from projfree.deadline import expired
+from projfree.estimators.robust import residual_scale, weighted_median
+from projfree.losses.base import Loss
+from projfree.losses.squared import is_squared
+from projfree.run import Status
+from projfree.run.loop import Run, run_steps
+from projfree.runtime import single_blas
+
+if TYPE_CHECKING:
+    from projfree.run.checkpoint import SavedRun
+
+#: The path: strengths fall by this factor from this part of the strongest, with so many sweeps each.
+FIRST, FACTOR, SWEEPS, POINTS = 0.45, 0.8, 3, 30
+#: It ends when the score has not improved for so many points.
+PATIENCE = 2
+#: Weights of implicit features to choose from, that of the path first, and the strengths at which others are tried.
+WEIGHTS, TRIED = (1.0, 0.5, 0.0), 3
+#: Up to so many ratings, models without implicit features have a path of their own, soon done.
+FEW_RATINGS = 50_000
+#: A weight whose score is worse than the best by more than this part is not tried further, and a matrix that gains less
+#: than this part is looked at more closely.
+FAR = 0.01
+#: Standard errors by which a matrix must be better than none: it is the best of many that were tried.
+CLEAR = 2.0
+#: If the loss is not that of squares, held-out ratings count as at most so many robust deviations from the median: a
+#: single outlier would be most of an error, next to which no model is better than another.
+WILD = 5.0
+
+
+def run_sweeps(
+    f: CompletionProblem,
+    solver: Alternating,
+    state: AlternatingState | None,
+    *,
+    radius: float = 1.0,
+    seed: int = 0,
+    callbacks: Sequence[Any] = (),
+    max_iter: int,
+    written: SavedRun | None = None,
+) -> tuple[AlternatingState, Status]:
+    """The state after some sweeps, from a state, a checkpoint or random factors; and why they ended."""
+    ball = f.ball(radius)
+    if state is None:
+        state = solver.init(f, ball, f.point(ball.centre(f.shape)), seed)
+    run = Run(f, ball, solver, state, tol=0.0, max_iter=max_iter, record=0, certifies=False)
+    if written is not None:
+        written.restore(run)
+    with single_blas():
+        status = run_steps(run, callbacks)
+    assert isinstance(run.state, AlternatingState)
+    return run.state, status
+
+
+class HeldOut:
+    """Ratings that were held out, and how models are judged on them.
+
+    Parameters
+    ----------
+    held : Ratings
+        The ratings that were held out.
+    fitted : Ratings
+        The others, which say what is usual.
+    loss : Loss
+        The loss of the fit.
+    targets : callable
+        Ratings as the loss takes them.
+    """
+
+    def __init__(self, held: Ratings, fitted: Ratings, loss: Loss, targets: Callable[[Array], Array]) -> None:
+        self.held, self.loss, self.y = held, loss, targets(held.values)
+        values, weight = fitted.values, fitted.weight
+        self.range = float(values.min()), float(values.max())
+        if not is_squared(loss) and not loss.labels:
+            self.y = np.clip(self.y, *usual_range(values, weight))
+        self.weight = (
+            np.full(len(self.y), 1.0 / len(self.y)) if held.weight is None else held.weight / held.weight.sum()
+        )
+
+    def losses(self, model: Factors) -> Array:
+        """The loss of each rating."""
+        u = model.margin(self.held.rows, self.held.cols)
+        return self.loss.value(u if self.loss.labels else np.clip(u, *self.range), self.y)
+
+    def score(self, model: Factors) -> float:
+        """The negative root of the mean loss; the mean loss if ratings are labels."""
+        error = float(self.weight @ self.losses(model))
+        return -error if self.loss.labels else -math.sqrt(error)
+
+    def clearly_better(self, one: Factors, other: Factors) -> bool:
+        """Whether a model is better than another one by a few standard errors."""
+        gain = self.losses(other) - self.losses(one)
+        mean = float(self.weight @ gain)
+        return mean > CLEAR * math.sqrt(float(self.weight**2 @ (gain - mean) ** 2))
+
+
+def usual_range(values: Array, weight: Array | None) -> tuple[float, float]:
+    """The range of ratings that are no outliers."""
+    centre, far = weighted_median(values, weight), WILD * residual_scale(values, weight)
+    return centre - far, centre + far
+
+
+class Trial(NamedTuple):
+    """A strength and a weight of implicit features, and the score of the model there."""
+
+    strength: float
+    implicit: float
+    score: float
+    model: Factors
+
+
+def strengths_of(f: CompletionProblem, points: int = POINTS) -> Array:
+    """The strengths of a path, from strong to weak."""
+    return np.asarray(FIRST * strongest(f) * FACTOR ** np.arange(points))
+
+
+@dataclass
+class PathSearch:
+    """Models along paths of penalties, each begun at the last, until a callback or the deadline ends it."""
+
+    rank: int
+    seed: int
+    score: Callable[[Factors], float]
+    callbacks: Sequence[Any] = ()
+    ended: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Whether no further model is tried."""
+        return self.ended or expired()
+
+    def fit(self, f: CompletionProblem, strength: float, model: Factors | None) -> Trial:
+        """The model after a few sweeps with one strength."""
+        solver = Alternating(self.rank, strength)
+        state = None if model is None else solver.resume(f, model, self.seed)
+        state, status = run_sweeps(f, solver, state, seed=self.seed, callbacks=self.callbacks, max_iter=SWEEPS)
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        self.ended |= status is Status.CALLBACK
+        model = Factors.of_point(f, state.x, state.sigma)
+        return Trial(strength, f.implicit, self.score(model), model)
+
+    def along(
+        self, f: CompletionProblem, strengths: Array, model: Factors | None = None, best: float = -math.inf
+    ) -> list[Trial]:
+        """The best trials of a path, best first; it ends when ``best``, the score so far, is not improved."""
+        found: list[Trial] = []
+        since = 0
+        for strength in strengths.tolist():
+            trial = self.fit(f, strength, model)
+            model, since = trial.model, 0 if trial.score > best else since + 1
+            best = max(best, trial.score)
+            found = sorted([*found, trial], key=lambda one: -one.score)[:TRIED]  # a few, since models are large
+            if self.over or since >= PATIENCE:
+                break
+        return found
+
+    def path(self, f: CompletionProblem) -> list[Trial]:
+        """The best trials of a path that goes down and, if its first point is the best, up to no matrix."""
+        strengths = strengths_of(f)
+        trials = self.along(f, strengths)
+        if trials[0].strength == strengths[0] and not self.over:
+            stronger = strengths[0] / FACTOR ** np.arange(1, 2 + int(np.log(FIRST) / np.log(FACTOR)))
+            trials += self.along(f, stronger, trials[0].model, trials[0].score)
+        return sorted(trials, key=lambda one: -one.score)[:TRIED]
+
+
+def choose(
+    f: CompletionProblem, weights: Sequence[float], rank: int, seed: int, held: HeldOut, callbacks: Sequence[Any] = ()
+) -> Trial:
+    """The strength and the weight of implicit features with the best score; no matrix if none is clearly better.
+
+    The path is that of the first weight. The others are tried at its best strengths, each begun at the model there,
+    while they do not fall far behind; if no model is clearly better than offsets alone, the last of them only, at the
+    best strength. A callback that returns True ends the search.
+    """
+    first, *others = weights
+    search = PathSearch(rank, seed, held.score, callbacks)
+    alone = Factors.zero(f.with_implicit(0.0), offsets_alone(f))
+    none = held.score(alone)
+
+    def clear(trial: Trial) -> bool:  # a gain may be small because sweeps ended early
+        return trial.score - none >= FAR * abs(none) and held.clearly_better(trial.model, alone)
+
+    trials = search.path(f.with_implicit(first))
+    likely = trials
+    if not clear(trials[0]):
+        likely, others = trials[:1], others[-1:]
+    for weight in others:
+        other = f.with_implicit(weight)
+        for trial in likely:
+            if search.over:
+                break
+            trials = [*trials, search.fit(other, trial.strength, trial.model.resized(other))]
+            if trials[-1].score < likely[0].score - FAR * abs(likely[0].score):
+                break
+    if f.n <= FEW_RATINGS and 0.0 in others and not search.over:
+        trials = trials + search.path(f.with_implicit(0.0))
+    best = max(trials, key=lambda trial: (trial.score, -trial.implicit))  # of equal ones the simpler
+    if not search.over and not clear(best):
+        model = search.fit(f.with_implicit(best.implicit), best.strength, best.model).model
+        best = best._replace(model=model)
+    if held.clearly_better(best.model, alone):
+        return best
+    return Trial(strongest(f) / FACTOR, 0.0, none, alone)
+
+
+def most_sweeps(weights: Sequence[float], ratings: int) -> int:
+    """The largest number of sweeps that `choose` makes, for progress bars."""
+    paths = 1 + int(ratings <= FEW_RATINGS and 0.0 in weights[1:])
+    stronger = 1 + int(np.log(FIRST) / np.log(FACTOR))
+    return SWEEPS * (paths * (POINTS + stronger) + TRIED * (len(weights) - 1) + 1)  # the last to look closely
