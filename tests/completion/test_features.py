@@ -95,6 +95,15 @@ def test_every_form_gives_the_same_model():
     assert not sparse.user_features_.centre.any()
 
 
+@pytest.mark.parametrize("implicit", [0.0, 1.0])
+def test_a_new_user_may_have_no_features(implicit):
+    model = fitted(implicit=implicit, radius=30.0, max_sweeps=3).fit(WARM)
+    mine = {int(c): float(v) for r, c, v in zip(*RATINGS, strict=True) if r == 40}
+    without, told = model.fold_in(mine), model.fold_in(mine, user_features=USERS[40])
+    assert 0.0 < np.abs(without - told).max() < 1.0
+    assert len(model.fold_in(mine, n=3)[0]) == 3
+
+
 def gaps(table, part, seed=5):
     """The table with a part of its numbers missing."""
     return np.where(np.random.default_rng(seed).random(table.shape) < part, np.nan, table)

@@ -47,7 +47,7 @@ def test_scores_are_those_of_fits_to_the_other_ratings(folds, settings):
     """With the same seed they differ by rounding alone, also for users who have all of their ratings in a fold."""
     groups = USERS if isinstance(folds, GroupKFold) else None
     found = search(radii=RADII, cv=folds, **settings).fit(PAIRS, Y, groups=groups)
-    folds = list(folds.split(PAIRS, groups=USERS))
+    folds = list(folds.split(PAIRS, groups=groups))
     given = {"cv": folds, "scoring": "neg_root_mean_squared_error", "error_score": "raise"}
     plain = (MatrixCompletion(radius=r, random_state=SEED, **SETTINGS | settings) for r in RADII)
     np.testing.assert_allclose(found.scores_[0], [cross_val_score(m, PAIRS, Y, **given) for m in plain], rtol=1e-9)

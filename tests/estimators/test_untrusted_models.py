@@ -124,7 +124,6 @@ def test_load_reads_completions_too(completion):
     assert isinstance(load(completion(lambda tree: None)), MatrixCompletion)
 
 
-
 BROKEN = {
     "NaN": lambda tree: tree["fitted"]["factors_"]["fields"]["left"].__setitem__((0, 0), np.nan),
     "short": lambda tree: tree["fitted"]["factors_"]["fields"].update(left=np.ones((1, 2))),

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from projfree.cli import options
@@ -73,10 +72,7 @@ def _new_lists(
         note(remark, quiet)
     for user in dict.fromkeys(users.tolist()):
         own = users == user
-        scores = np.asarray(model.fold_in((items[own], values[own])), dtype=np.float64)
-        scores[np.isin(model.item_ids_, items[own])] = np.nan
-        best = np.argsort(-scores, kind="stable")[:n]
-        yield user, model.item_ids_[best], scores[best]
+        yield user, *model.fold_in((items[own], values[own]), n=n)
 
 
 def write_lists(lists: Iterator[tuple[Any, Any, Any]], file: Any) -> tuple[int, int]:

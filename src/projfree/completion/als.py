@@ -33,7 +33,6 @@ import numpy as np
 
 from projfree.algebra import LowRank, OnPattern, Point
 from projfree.checks import Array, count, positive
-from projfree.completion.bias_terms import ROUGH
 from projfree.completion.factors import Factors
 from projfree.completion.problem import CompletionProblem
 from projfree.losses.squared import is_squared
@@ -195,15 +194,10 @@ def _root(gram: Array) -> tuple[Array, Array]:
 # ---------------------------------------------------------------- strengths
 
 
-def offsets_alone(f: CompletionProblem) -> Array:
-    """The best offsets without a matrix."""
-    return f.entries.best_offsets(np.zeros(f.n), left=ROUGH)
-
-
 def strongest(f: CompletionProblem) -> float:
     """The strength from which on the matrix of the ratings alone is zero for p = 1."""
     e, (m, n) = f.entries, f.entries.pattern.shape
-    slope = e.s * e.loss.derivative(e.offsets(offsets_alone(f)), e.y)
+    slope = e.s * e.loss.derivative(e.offsets(e.offsets_alone), e.y)
     gradient = OnPattern(e.pattern, 0.5 * f.n * slope).scaled(1.0 / f.rows[:m], 1.0 / f.cols[:n])
     first = leading(gradient, lambda s: np.eye(1, len(s))[0], None)
     return max(float(first.values[0]), WEAKEST * (e.size_of_targets() or 1.0))
@@ -280,6 +274,7 @@ def regress(f: CompletionProblem, now: Factors, side: int, ridge: Array, scale: 
     mine, theirs = (now.rows, now.cols) if side == 0 else (now.cols, now.rows)
     lines, free, beyond = Lines.of(f, now, side), int(e.kinds[1 + side]), f.side.counts[side]
     weights = f.n * f.side.weights[side]
+    far = far[: len(weights)]  # a new user may have no features, which stand behind the lines of B
     basis = Basis.of(gram_matrix(far, np.sqrt(weights)), ridge, kind)
     table = _padded(basis.of_other(other), 1.0, free)
     ridges, shared = np.ones(table.shape[1], kind), np.zeros(table.shape[1], kind)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from projfree import persist
 from projfree.algebra import Pattern
 from projfree.checks import Array, at_least, count, positive, shown, stacklevel
-from projfree.completion.als import Alternating, offsets_alone, strength_of, strongest, weakest
+from projfree.completion.als import Alternating, strength_of, strongest, weakest
 from projfree.completion.certificate import CertifiedModel, certified, improve
 from projfree.completion.factors import Factors
 from projfree.completion.features import with_features
@@ -331,7 +331,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         if self.loss == "huber" and isinstance(loss, Huber):
             self.loss_ = Huber(HUBER * residual_scale(values, weight))
             f = self._problem(ratings)
-            left = values - Factors.zero(f, offsets_alone(f)).margin(ratings.rows, ratings.cols)
+            left = values - Factors.zero(f, f.entries.offsets_alone).margin(ratings.rows, ratings.cols)
             self.loss_ = Huber(HUBER * residual_scale(left, weight))
         self.settings_ = replace(self.settings_, loss=self.loss_)
         self.offset_model_ = OffsetModel.of(self._problem(ratings))

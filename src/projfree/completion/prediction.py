@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array
-from projfree.completion.als import offsets_alone
 from projfree.completion.factors import Factors
 from projfree.completion.features import FeatureTable
 from projfree.completion.problem import CompletionProblem
@@ -33,7 +32,7 @@ class OffsetModel:
     @classmethod
     def of(cls, f: CompletionProblem) -> OffsetModel:
         """The offsets of some ratings."""
-        b, m = offsets_alone(f), f.entries.pattern.shape[0]
+        b, m = f.entries.offsets_alone, f.entries.pattern.shape[0]
         return cls(b[1 : 1 + m], b[1 + m :], float(b[0]), *f.counts)
 
 

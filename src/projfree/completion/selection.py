@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from projfree.checks import Array
-from projfree.completion.als import Alternating, AlternatingState, offsets_alone, strongest
+from projfree.completion.als import Alternating, AlternatingState, strongest
 from projfree.completion.factors import Factors
 from projfree.completion.problem import CompletionProblem
 from projfree.completion.ratings import Ratings
@@ -191,7 +191,7 @@ def choose(
     """
     first, *others = weights
     search = PathSearch(rank, seed, held.score, callbacks)
-    alone = Factors.zero(f.with_implicit(0.0), offsets_alone(f))
+    alone = Factors.zero(f.with_implicit(0.0), f.entries.offsets_alone)
     none = held.score(alone)
 
     def clear(trial: Trial) -> bool:  # a gain may be small because sweeps ended early
