@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from projfree import Objective, Squared, as_data
 from projfree.algebra import Point
 from projfree.data import local
 from projfree.data import rows as passes
-from projfree.data.rows import AsResidual, FormImages, Step
+from projfree.data.rows import AsResidual, FormImages
 
 N, D = 150, 5
 RNG = np.random.default_rng(1)
@@ -62,31 +61,6 @@ def test_adjoint_identity(seed):
     assert np.vdot(data.apply(w), r) == pytest.approx(np.vdot(w, data.adjoint(r)), rel=1e-11, abs=1e-11)
 
 
-@dataclass(frozen=True)
-class Three(Step):
-    """Three images, each compared with the product that it should be; targets tell the rows."""
-
-    vectors: list
-    seen: list = field(default_factory=list)
-
-    def block(self, rows, *images):
-        self.seen.append(rows.y)
-        for image, w in zip(images, self.vectors, strict=True):
-            np.testing.assert_allclose(image, X[rows.y.astype(int)] @ w, rtol=1e-12, atol=1e-14)
-        return images[0] - 2 * images[2], np.array([images[1].sum(), len(images[1])])
-
-
-def test_one_pass_serves_several_vectors():
-    data, rng = as_data(X, np.arange(N)), np.random.default_rng(3)
-    vectors = [rng.standard_normal(D) for _ in range(3)]
-    step, workspace = Three(vectors), data.open()
-    sums, adjoint = workspace.sweep(step, [Point(w) for w in vectors])
-    assert workspace.rows_read == N
-    np.testing.assert_array_equal(np.concatenate(step.seen), np.arange(N))
-    np.testing.assert_allclose(sums, [(X @ vectors[1]).sum(), N], rtol=1e-12)
-    np.testing.assert_allclose(adjoint, X.T @ (X @ (vectors[0] - 2 * vectors[2])), rtol=1e-11)
-
-
 def test_every_read_is_counted_also_of_samples():
     f = Objective(Squared(), as_data(X, Y))
     workspace, x = f.workspace, Point(np.ones(D))
@@ -125,25 +99,12 @@ def test_weights_are_normalised_whatever_their_scale():
     assert as_data(X[:4], Y[:4]).weights(slice(None)) == 0.25
 
 
-@pytest.mark.parametrize("weight", [None, RNG.uniform(size=N)], ids=["plain", "weighted"])
-def test_measures_of_the_rows(weight):
-    data = as_data(X, Y, weight)
-    s = np.full(N, 1 / N) if weight is None else weight / weight.sum()
-    assert data.column_stats.row_norm == pytest.approx(np.linalg.norm(X, axis=1).max(), rel=1e-14)
-    assert data.column_stats.mean_square == pytest.approx(s @ np.sum(X**2, axis=1), rel=1e-13)
-    np.testing.assert_allclose(data.column_stats.mean, s @ X, rtol=1e-12, atol=1e-15)
-
-
 @pytest.mark.parametrize("kind", [int, bool, np.uint8, np.float16])
 def test_whole_numbers_and_booleans_become_floats(kind):
     table = (np.arange(6).reshape(3, 2) % 2).astype(kind)
     data = as_data(table, [1, 2, 3])
     assert data.X.dtype == np.float64
     np.testing.assert_array_equal(data.apply(np.array([1.0, 10.0])), table.astype(float) @ [1.0, 10.0])
-
-
-def test_lists_are_taken():
-    np.testing.assert_array_equal(as_data([[1, 2], [3, 4]], [1, 2]).apply(np.ones(2)), [3.0, 7.0])
 
 
 class TestFingerprint:
@@ -182,18 +143,6 @@ class TestFingerprint:
 
     def test_weights_among_each_other(self):
         assert as_data(X, Y, np.arange(1.0, N + 1)).fingerprint() != as_data(X, Y, np.ones(N)).fingerprint()
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_mean_row(weighted):
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((700, 300)), np.zeros(700)
-    weight = rng.random(700) if weighted else None
-    data = as_data(X, y, weight)
-    np.testing.assert_allclose(data.column_stats.mean, np.average(X, axis=0, weights=weight), atol=1e-14)
-    np.testing.assert_array_equal(
-        data.representative(np.arange(5)).column_stats.mean, data.column_stats.mean
-    )  # of all rows
 
 
 @pytest.mark.parametrize("shape", [(2000, 10, 80), (200, 500, 80), (2000, 120, 10), (20_000, 1, 1)])

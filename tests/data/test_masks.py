@@ -16,7 +16,6 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.data import SliceSource
 from projfree.data.sparse import TaskData
 
 X, Y = np.arange(6.0).reshape(3, 2), np.array([1.0, -1.0, 1.0])
@@ -56,24 +55,6 @@ def test_data_outside_memory(tmp_path):
         as_data(tmp_path / "X.npy", masked(Y, 2))
     with refused("sample_weight", "1"):
         as_data(tmp_path / "X.npy", Y, masked(np.ones(3), 1))
-
-
-class Slices:
-    """A table whose slices come masked, as those of netCDF do."""
-
-    shape, dtype = X.shape, X.dtype
-
-    def __init__(self, table):
-        self.table = table
-
-    def __getitem__(self, rows):
-        return self.table[rows]
-
-
-def test_slices():
-    with pytest.raises(ValueError, match=r"row 2, column 1 of .* is masked"):
-        as_data(SliceSource(Slices(masked(X, (2, 1)))), Y)
-    assert as_data(SliceSource(Slices(np.ma.array(X))), Y).fingerprint() == as_data(X, Y).fingerprint()
 
 
 def test_places_and_tasks():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -14,7 +12,7 @@ import scipy.sparse as sp
 from projfree import Entries, as_data
 from projfree.algebra import Point, mix
 from projfree.data.gram import Moments
-from projfree.data.rows import BLOCK_ROWS, AsResidual, FormImages, Step
+from projfree.data.rows import FormImages, Step
 from projfree.data.workspace import MOST_IMAGES
 
 N, D = 60, 4
@@ -119,15 +117,6 @@ def test_mixtures_of_held_points_cost_nothing(data, kind, points):
     assert workspace.holds(c)
 
 
-def test_sweeps_over_mixtures(data, kind, points):
-    workspace, (a, b, c, *_) = data.open(), points
-    workspace.fold(FormImages(), [a, b])
-    sees(workspace, kind, mix((0.25, a), (0.75, b)), way="sweep")
-    sees(workspace, kind, mix((0.5, a), (0.5, c)), way="sweep")
-    sees(workspace, kind, mix((0.5, a), (0.5, c)), a, mix((-1.0, b), (2.0, c)), way="sweep")
-    assert workspace.rows_read == 4 * N
-
-
 @dataclass(frozen=True)
 class SquaredImage(Step):
     """The squares of the image as the weights of rows."""
@@ -168,60 +157,3 @@ def test_an_interrupt_leaves_it_as_it_was(data, kind, points, way):
         assert not workspace.holds(b)
     sees(workspace, kind, a, b)
     assert workspace.rows_read == 2 * N
-
-
-def test_an_interrupt_while_images_are_formed(data, kind, points, monkeypatch):
-    workspace, (a, b, *_) = data.open(), points
-    workspace.fold(FormImages(), [a])
-
-    def fails(self, rows, *images):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FormImages, "block", fails)
-        for missing in ([b], [mix((0.5, a), (0.5, b))]):
-            with pytest.raises(KeyboardInterrupt):
-                workspace.fold(FormImages(), missing)
-    assert workspace.rows_read == N
-    assert workspace.holds(a)
-    assert not workspace.holds(b)
-    sees(workspace, kind, a, b, mix((0.5, a), (0.5, b)))
-    assert workspace.rows_read == 2 * N
-
-
-def test_samples_count_here_and_keep_nothing_here(data, kind, points):
-    workspace, x = data.open(), points[0]
-    part = workspace.sample(7, np.random.default_rng(0))
-    part.sweep(AsResidual(), [x])
-    assert workspace.rows_read == part.rows_read == 7
-    assert not workspace.holds(x)
-
-
-def test_each_workspace_is_its_own(data, kind, points):
-    one, two = data.open(), data.open()
-    one.fold(FormImages(), points[:2])
-    assert two.rows_read == 0
-    assert not two.holds(points[0])
-    for other in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
-        assert other.rows_read == 0
-        assert not other.holds(points[0])
-        sees(other, kind, points[0])
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_long_folds_add_up_blocks(threads):
-    n = 20 * BLOCK_ROWS + 11
-    table, y = np.arange(1.0, n + 1)[:, None] % 97, np.arange(n) % 2 * 2.0 - 1
-    weight = np.arange(n) % 5 + 1.0
-    workspace = as_data(table, y, weight, threads=threads).open()
-
-    @dataclass(frozen=True)
-    class Sums(Step):
-        def block(self, rows, *images):
-            assert len(rows.y) == len(rows.s) == len(images[0]) == len(images[1])
-            assert len(rows.y) <= 4 * BLOCK_ROWS
-            return None, np.array([len(rows.y), (rows.s * images[0] * rows.y).sum(), images[1].sum()])
-
-    found = workspace.fold(Sums(), [Point(np.ones(1)), Point(np.full(1, 3.0))])
-    s, u = weight / weight.sum(), table[:, 0]
-    np.testing.assert_allclose(found, [n, (s * u * y).sum(), 3.0 * u.sum()], rtol=1e-12)

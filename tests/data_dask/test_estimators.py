@@ -30,7 +30,6 @@ from projfree import (
 )
 from projfree.data.base import Fold
 from projfree.data.rows import Step
-from projfree.estimators.given_data import class_weighted
 
 CHUNK = 70
 
@@ -115,13 +114,6 @@ def test_regressors_agree_with_memory(problem, case):
     assert model.score(dX, dy) == pytest.approx(r2_score(y, model.predict(X)))
 
 
-def test_deviances_are_reduced_too(problem):
-    X = problem["X"] / problem["X"].std(axis=0)
-    y = np.random.default_rng(0).poisson(np.exp(0.3 * X[:, 0])).astype(float)
-    model = ConstrainedRegressor("poisson", radius=1.0).fit(X, y)
-    assert model.score(*cut(X, y)) == pytest.approx(model.score(X, y))
-
-
 def test_several_outputs(problem):
     X, Y = problem["X"], np.stack([problem["target"], problem["signs"]], axis=1)
     model, other = (ConstrainedRegressor(norm="schatten", p=1, radius=1.0) for _ in range(2))
@@ -170,19 +162,6 @@ def test_sparse_blocks_and_arrays_of_targets(problem):
     np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-5, atol=1e-7)
     with pytest.raises(TypeError, match=r"`y` must be a Dask array or data frame, .*compute_chunk_sizes"):
         ConstrainedRegressor(radius=1.0).fit(blocks, problem["target"])
-
-
-def test_targets_in_plain_blocks_and_single_blocks(problem):
-    X, y = problem["X"], problem["signs"]
-    expected = ConstrainedClassifier(radius=2.0).fit(X, y)
-    blocks = [dask.delayed(X[:100]), dask.delayed(X[100:])]
-    model = ConstrainedClassifier(radius=2.0).fit(blocks, [y[:100], y[100:]], [np.ones(100), np.ones(140)])
-    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6)
-    single = ConstrainedClassifier(radius=2.0).fit(dask.delayed(X), dask.delayed(y))
-    np.testing.assert_allclose(single.coef_, expected.coef_, rtol=1e-6)
-    np.testing.assert_array_equal(single.predict(dask.delayed(X)).compute(), single.predict(X))
-    with pytest.raises(ValueError, match="`y` must have a block for each of the 2 blocks of `X`, got 3"):
-        ConstrainedClassifier(radius=2.0).fit(blocks, [y[:100], y[100:200], y[200:]])
 
 
 def test_searches_over_radii(problem):
@@ -236,16 +215,6 @@ def test_folds_share_no_rows_and_leave_none_out(problem):
         assert max(held for _, held in counts) <= 64
 
 
-def test_folds_of_partitions_with_few_rows(problem):
-    """Each fold has its share where no partition has a row for all of them."""
-    X, y = (da.from_array(a, chunks=(1, *a.shape[1:])) for a in (problem["X"], problem["target"]))
-    data = as_data(X, y)
-    held = [round(data.subset(Fold(1, 7, k, inside=True)).total_weight) for k in range(7)]
-    assert sum(held) == 240
-    assert max(held) - min(held) <= 1
-    assert ConstrainedRegressorCV(radii=[1.0, 9.0], cv=3).fit(X[:30], y[:30]).best_score_ > 0.5
-
-
 def test_the_estimator_pickles(problem):
     X, y = cut(problem["X"], problem["signs"])
     model = ConstrainedClassifier(p=1.5, radius=1.0, solver=PrimalAveraging(), max_iter=30, tol=1e-12)
@@ -294,32 +263,3 @@ def test_what_would_gather_rows_is_refused(problem):
         ConstrainedRegressor(free=[0]).fit(X, y)
     with pytest.raises(ValueError, match=r"`fit\(collection, y\)` needs targets"):
         ConstrainedRegressor().fit(X)
-
-
-def test_other_columns_are_refused_at_once(problem):
-    frame = pd.DataFrame(problem["X"], columns=list("abcde"))
-    y, signs = parts(pd.Series(problem["target"])), cut(problem["signs"])[0]
-    model = ConstrainedRegressor(radius=1.0).fit(parts(frame), y)
-    for turned in (parts(frame[list("edcba")]), parts(frame.rename(columns={"a": "A"}))):
-        with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
-            model.predict(turned)
-        with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
-            model.score(turned, y)
-    (X,) = cut(problem["X"])
-    plain = ConstrainedClassifier(radius=1.0).fit(X, signs)
-    for method in (plain.predict, plain.predict_proba, lambda part: plain.score(part, signs)):
-        with pytest.raises(ValueError, match="X has 4 features, but ConstrainedClassifier is expecting 5 features"):
-            method(X[:, :4])
-    assert model.score(X, problem["target"]) == pytest.approx(model.score(parts(frame), y))
-
-
-def test_fingerprints_tell_weights_and_rows_apart(problem):
-    X, y, weight = cut(problem["X"], problem["signs"], problem["weight"])
-    data = as_data(X, y)
-    kinds = [data, as_data(X, y, weight), as_data(X + 1.0, y), as_data(X.rechunk((60, -1)), y)]
-    kinds += [data.subset(Fold(0, 3, k, inside=False)) for k in range(3)] + [
-        data.standardized(np.zeros(5), np.full(5, 2.0))
-    ]
-    kinds += [class_weighted(data, np.array([-1.0, 1.0]), {-1.0: a, 1.0: b}) for a, b in ((1.0, 2.0), (2.0, 1.0))]
-    assert len({kind.fingerprint() for kind in kinds}) == len(kinds)
-    assert as_data(X, y).fingerprint() == data.fingerprint()

@@ -8,7 +8,6 @@ import threading
 import time
 import warnings
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 
 import dask
 import dask.array as da
@@ -182,20 +181,6 @@ def test_a_source_that_changes_is_refused(table):
             run(data, PrimalAveraging())
 
 
-def test_rows_that_have_gone_are_a_change(table):
-    X, y, _ = table
-    left = [1]
-
-    def going(block):
-        return block[: len(block) * left[0]]
-
-    with dask.config.set(scheduler="synchronous"):
-        data = as_data([dask.delayed(going)(X)], [dask.delayed(going)(y)], memory=1)
-        left[0] = 0
-        with pytest.raises(ChangedError, match=r"computed again to other numbers \(checksum of no rows, "):
-            run(data, PrimalAveraging())
-
-
 def test_a_recomputed_partition_is_checked_on_a_cluster(client, table):
     data = made(table)
     data.rounds.facts[2] = replace(data.rounds.facts[2], checksum="another")
@@ -235,21 +220,6 @@ def slowly(block):
     return block
 
 
-def test_an_interrupt_while_rows_are_loaded_leaves_no_task_behind(client, table, interruptible):
-    blocks = [[dask.delayed(slowly)(part[k::6] + 0.5) for k in range(6)] for part in table[:2]]
-    timer = threading.Timer(0.7, _thread.interrupt_main)
-    timer.start()
-    with pytest.raises(KeyboardInterrupt) as caught:  # and keeps the traceback, as an interpreter does
-        as_data(*blocks)
-    assert caught.traceback
-    deadline = time.monotonic() + 8.0
-    while (
-        left := [key for key in tasks(client) if "projfree-" in key or "slowly" in key]
-    ) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not left
-
-
 def test_cancelled_tasks_end_a_round(client, table):
     from distributed import Client, Future
 
@@ -270,11 +240,6 @@ def test_cancelled_tasks_end_a_round(client, table):
         f.workspace.fold(Slow(), (f.point(np.zeros(5)),))
     thread.join()
     assert run(data, PrimalAveraging()).n_iter == 5
-
-
-def test_asynchronous_clients_are_refused(table):
-    with pytest.raises(TypeError, match=r"`client` must be a synchronous `distributed.Client`, because a fit waits"):
-        made(table, client=SimpleNamespace(asynchronous=True))
 
 
 @pytest.fixture

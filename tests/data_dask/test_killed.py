@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 import warnings
 
@@ -15,12 +13,9 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 from projfree import (
     Checkpoint,
-    ConstrainedClassifier,
-    ConstrainedClassifierCV,
     FrankWolfe,
     Logistic,
     LpBall,
@@ -106,18 +101,6 @@ def test_a_killed_worker_changes_no_bit(processes):
     assert (disturbed.value, disturbed.bound) == (undisturbed.value, undisturbed.bound)
 
 
-def test_tasks_may_fit(processes, table):
-    """They leave their threads to the tasks of their rounds, as other calls of Dask inside of tasks do."""
-    X, y, _ = table
-
-    def fit(chunk):
-        return ConstrainedClassifier(radius=1.0).fit(da.from_array(X, chunks=(chunk, 5)), y).coef_
-
-    both = processes.map(fit, [60, 80], pure=False)  # as many as there are threads
-    for coef in processes.gather(both):
-        np.testing.assert_allclose(coef, ConstrainedClassifier(radius=1.0).fit(X, y).coef_, rtol=1e-5)
-
-
 @pytest.mark.slow
 def test_a_run_with_ten_kills(processes):
     data, rng, killed = made(processes), np.random.default_rng(2), []
@@ -154,24 +137,6 @@ def rows_of(seed):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((1000, 6))
     return X, np.where(X[:, 0] - 0.5 * X[:, 1] + rng.standard_normal(1000) > 0.0, "yes", "no")
-
-
-@pytest.mark.slow
-def test_a_search_on_futures_survives_a_death(processes):
-    made = [processes.submit(rows_of, seed) for seed in range(4)]
-    X, y = ([processes.submit(operator.itemgetter(k), one) for one in made] for k in (0, 1))
-    search = ConstrainedClassifierCV(cv=5, random_state=0)
-    begun = time.monotonic()
-    undisturbed = clone(search).fit(X, y, client=processes)
-    took = time.monotonic() - begun
-    timer = threading.Timer(0.3 * took, kill_one, (processes, np.random.default_rng(4)))
-    timer.start()
-    begun = time.monotonic()
-    disturbed = clone(search).fit(X, y, client=processes)
-    timer.join()
-    assert time.monotonic() - begun < 2.0 * took + PATIENCE
-    np.testing.assert_array_equal(disturbed.scores_, undisturbed.scores_)
-    np.testing.assert_array_equal(disturbed.coef_, undisturbed.coef_)
 
 
 @pytest.mark.slow

@@ -13,16 +13,13 @@ from projfree import (
     CorrectivePrimalAveraging,
     FrankWolfe,
     Logistic,
-    LpBall,
     Objective,
     OpenLoop,
     PrimalAveraging,
     Softmax,
     Squared,
     as_data,
-    minimize,
 )
-from projfree.data.base import Fold
 from projfree.data.rows import AsResidual, FormImages
 from projfree.testing import backends
 
@@ -145,17 +142,6 @@ def test_samples_are_unbiased(here):
     assert abs(total.sum() / exact.sum() - 1.0) < 1e-12
 
 
-def test_growing_samples_reach_the_answer(here, table):
-    from projfree import Growing
-
-    X, y, weight = table
-    f, g = (Objective(Logistic(), make(X, y, weight)) for make in (dense, as_data))
-    solver, ball = PrimalAveraging(sampling=Growing(2)), LpBall(1.5, radius=2.0)
-    ours, theirs = (minimize(h, ball, solver, tol=0.0, max_iter=100) for h in (f, g))
-    assert max(ours.bound, theirs.bound) <= min(ours.value, theirs.value)
-    assert ours.value - theirs.bound <= 3.0 * theirs.gap
-
-
 def test_rows_at_odd_places_in_memory_give_the_same_bits(here, table):
     """What has travelled may begin anywhere, and NumPy multiplies such arrays in another way."""
     X, y, _ = table
@@ -166,22 +152,3 @@ def test_rows_at_odd_places_in_memory_give_the_same_bits(here, table):
     for w in rng.standard_normal((5, 5)):
         one, other = (f.evaluate(f.point(w)) for f in fs)
         np.testing.assert_array_equal(one.slope.gradient, other.slope.gradient)
-
-
-def test_statistics_of_scaled_columns_are_found_once(here, table):
-    """A solver asks for them at each evaluation; other rows, weights and scales have their own."""
-    X, y, _ = table
-    data = as_data(da.from_array(X, chunks=(60, 5)), y)
-    scaled = data.standardized(np.ones(5), np.full(5, 2.0))
-    assert scaled.column_stats is scaled.column_stats
-    np.testing.assert_allclose(scaled.column_stats.mean, (data.column_stats.mean - 1.0) / 2.0, atol=1e-14)
-    part = scaled.subset(Fold(0, 3, 0, inside=True))
-    assert np.abs(part.column_stats.mean - scaled.column_stats.mean).max() > 1e-6
-
-
-def test_the_summation_count_is_that_of_the_partitioning(here, table):
-    X, y, _ = table
-    whole, parts = (as_data(da.from_array(X, chunks=(chunk, 5)), y) for chunk in (240, 15))
-    alone = as_data(X[:15], y[:15]).rounding_units
-    assert alone + np.log2(16) <= parts.rounding_units <= alone + np.log2(16) + 4.0
-    assert parts.rounding_units < whole.rounding_units

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -18,7 +17,6 @@ import pytest
 from projfree import (
     AcceleratedProjectedGradient,
     BiWeight,
-    ConstrainedClassifier,
     ConstrainedRegressorCV,
     CorrectivePrimalAveraging,
     FrankWolfe,
@@ -37,8 +35,7 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Point
-from projfree.data import ChunkedData, NpySource, SliceSource, sources
-from projfree.data.base import Fold
+from projfree.data import ChunkedData, sources
 from projfree.data.local import LocalData
 from projfree.data.rows import AsResidual, FormImages, Step
 
@@ -106,21 +103,6 @@ def test_passes_are_counted(small, tmp_path, held):
     assert workspace.rows_read == 2 * N + 20
 
 
-def test_a_row_is_read_once_a_pass(small, tmp_path, held):
-    class Counting(NpySource):
-        seen = np.zeros(N, int)
-
-        def tables(self, ranges):
-            for start, stop in ranges:
-                self.seen[start:stop] += 1
-            return super().tables(ranges)
-
-    data = ChunkedData(Counting(file_of(tmp_path, held[0])), held[1])
-    assert set(Counting.seen) == {1}, "construction"
-    Objective(Squared(), data).evaluate(Objective(Squared(), data).point(np.ones(D)))
-    assert set(Counting.seen) == {2}
-
-
 class TestOtherDoors:
     def test_memory_maps_and_slices_of_them(self, small, tmp_path, held):
         X, y, _ = held
@@ -128,20 +110,6 @@ class TestOtherDoors:
         for part, rows in [(mapped, slice(None)), (mapped[13:500], slice(13, 500))]:
             data = as_data(part, y[rows])
             np.testing.assert_array_equal(data.apply(np.ones(D)), as_data(X[rows], y[rows]).apply(np.ones(D)))
-
-    @pytest.mark.parametrize("how", [lambda X: X[::2], lambda X: X[:, 1:4]], ids=["steps", "columns"])
-    def test_maps_that_are_no_run_of_rows(self, small, tmp_path, held, how):
-        X, y, _ = held
-        part = how(np.load(file_of(tmp_path, X), mmap_mode="r"))
-        data = as_data(part, y[: len(part)])
-        assert isinstance(data.source, SliceSource)
-        np.testing.assert_allclose(data.apply(np.ones(part.shape[1])), how(X).sum(axis=1), rtol=1e-13, atol=1e-13)
-
-    def test_private_changes_of_a_map_count(self, tmp_path, held):
-        X, y, _ = held
-        mapped = np.load(file_of(tmp_path, X), mmap_mode="c")
-        mapped[3] = 0.0
-        assert as_data(mapped, y).apply(np.ones(D))[3] == 0.0
 
     def test_anything_with_row_slices(self, small, held):
         X, y, _ = held
@@ -182,17 +150,6 @@ class TestSubset:
             np.testing.assert_array_equal(part.weights(slice(None)), known.weights(slice(None)))
             np.testing.assert_allclose(part.apply(np.ones(D)), known.apply(np.ones(D)), rtol=1e-13, atol=1e-13)
 
-    def test_only_those_rows_are_read(self, tmp_path, held):
-        class Counting(NpySource):
-            def tables(self, ranges):
-                spans.extend(ranges)
-                return super().tables(ranges)
-
-        spans, rows = [], np.array([3, 4, 6, 300, 301, 650])
-        part = sources.SourceSubset(Counting(file_of(tmp_path, held[0])), rows, [2, 0])
-        np.testing.assert_array_equal(next(part.tables([(1, 6)])), held[0][rows[1:]][:, [2, 0]])
-        assert spans == [(4, 7), (300, 302), (650, 651)]
-
     @pytest.mark.parametrize(("n", "m", "run"), [(7, 4, 3), (6, 2, 3), (8, 3, 2), (5, 5, 2), (4, 3, 3)])
     def test_every_row_is_as_likely(self, n, m, run):
         """Over all cells and all shifts each row is drawn equally often, m rows at a time."""
@@ -217,21 +174,6 @@ class TestSubset:
         assert {len(set(rows.tolist())) for rows in drawn} == {m}
         assert len(set(np.bincount(np.concatenate(drawn), minlength=n))) == 1
 
-    def test_gradients_of_runs_are_unbiased(self, held):
-        X, y, weight = (part[:40] for part in held)
-
-        class Runs(SliceSource):
-            run = 4
-
-        f = Objective(Squared(), ChunkedData(Runs(X), y, weight), fit_intercept=True)
-        x, g = f.point(np.ones(D)), np.zeros(D)
-        whole, draws = f.evaluate(x).slope.gradient, 3_000
-        rng = np.random.default_rng(0)
-        parts = np.array([f.estimate(x, 10, rng).gradient for _ in range(draws)])
-        g, spread = parts.mean(axis=0), parts.std(axis=0) / np.sqrt(draws)
-        assert np.all(np.abs(g - whole) < 4.5 * spread)
-        assert np.all(spread < 0.05 * np.abs(parts).mean())
-
 
 @dataclass(frozen=True)
 class Calls(Step):
@@ -242,21 +184,6 @@ class Calls(Step):
     def block(self, rows, *images):
         self.call()
         return images[0], np.zeros(0)
-
-
-class TestThreads:
-    def readers(self):
-        return [t for t in threading.enumerate() if t.name == "projfree-reader"]
-
-    def test_passes_may_overlap(self, small, tmp_path, held):
-        X, y, _ = held
-        data, whole = as_data(file_of(tmp_path, X), y, threads=1), X @ np.ones(D)
-
-        def nested():
-            np.testing.assert_allclose(data.apply(np.ones(D)), whole, rtol=1e-12, atol=1e-12)
-
-        found = data.open().sweep(Calls(nested), [Point(np.ones(D))])[1]
-        np.testing.assert_allclose(found, X.T @ whole, rtol=1e-11)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -312,20 +239,6 @@ def test_peak_memory(tmp_path):
     )
     assert run.returncode == 0, run.stderr
     assert int(run.stdout) * 1024 < (1 << 25) + 10 * 8 * n + (1 << 24)
-
-
-def test_weights_of_classes_and_folds_need_no_memory(tmp_path, held):
-    """A file has the class weights of the rows in memory, and folds that share no row and leave none out."""
-    X, y = held[0], np.where(held[1] > 0.5, 1, 0)
-    path = file_of(tmp_path, X)
-    data, settings = as_data(path, y, held[2]), {"radius": 1.0, "class_weight": "balanced"}
-    found = [ConstrainedClassifier(**settings).fit(*given) for given in ((X, y), (as_data(path, y),))]
-    np.testing.assert_allclose(found[0].coef_, found[1].coef_, rtol=1e-6, atol=1e-8)
-    parts = [data.subset(Fold(0, 3, k, inside=True)) for k in range(3)]
-    assert sum(part.n for part in parts) == N
-    assert sum(part.total_weight for part in parts) == pytest.approx(data.total_weight)
-    for part in parts:
-        assert np.sum(part.weights(slice(None))) == pytest.approx(1.0)
 
 
 def test_a_file_is_cross_validated_as_rows_in_memory(tmp_path, held):

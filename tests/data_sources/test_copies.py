@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import copy
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from projfree import Huber, LpBall, Objective, as_data, minimize
-from projfree.data.sources import ChangedError, open_source
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -67,39 +64,9 @@ def test_a_copy_is_the_same_data(small, table, held, view, way):
         assert (run.value, run.bound) == (runs[0].value, runs[0].bound)
 
 
-@every_way
-def test_sources_do_not_share_their_place(table, held, way):
-    """Both are read by turns, each in order."""
-    X, ranges = held[0], [(0, 100), (100, 200), (400, 500)]
-    source = open_source(table, held[1], None, None)[0]
-    pairs = zip(ranges, source.tables(ranges), way(source).tables(ranges), strict=True)
-    for (start, stop), one, other in pairs:
-        np.testing.assert_array_equal(one, X[start:stop])
-        np.testing.assert_array_equal(other, X[start:stop])
-
-
-@every_way
-def test_a_copy_of_a_file_that_has_changed(tmp_path, held, way):
-    X, y, _ = held
-    data = as_data(parquet(tmp_path, X), y)
-    other = way(data)
-    parquet(tmp_path, X[::-1])
-    with pytest.raises(ChangedError, match="has changed since it was opened"):
-        other.apply(np.ones(D))
-
-
 READ = """
 import pickle, sys
 import numpy as np
 data = pickle.load(sys.stdin.buffer)
 sys.stdout.buffer.write(data.apply(np.ones(6)).tobytes())
 """
-
-
-def test_in_another_process(table, held):
-    if isinstance(table, Slices):
-        pytest.skip("its class is one of this test")
-    data = as_data(table, held[1])
-    run = subprocess.run([sys.executable, "-c", READ], input=pickle.dumps(data), capture_output=True, check=False)
-    assert run.returncode == 0, run.stderr
-    np.testing.assert_array_equal(np.frombuffer(run.stdout), data.apply(np.ones(D)))

@@ -181,19 +181,6 @@ class TestChanges:
         assert np.isnan(f.evaluate(x, tangent=False, read=False).value)
         assert f.workspace.rows_read == 0
 
-    def test_a_file_cut_off_while_it_is_read(self, npy):
-        """It is seen to end too early before anybody looks at its stamp again."""
-        source, numbers = NpySource(npy), NpySource._numbers
-
-        def cut(self, *parts):
-            truncate(npy, 0.4)
-            return numbers(self, *parts)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(NpySource, "_numbers", cut)
-            with pytest.raises(ChangedError, match="has changed"):
-                next(source.tables([(0, source.n)]))
-
     def test_a_failed_read_reaches_the_caller_and_the_next_pass_works(self, small, npy, held):
         class Flaky(NpySource):
             broken = False

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projfree import Huber, Logistic, Objective, Softmax, Squared, as_data
+from projfree import Huber, Logistic, Squared, as_data
 from projfree.algebra import Point
 from projfree.data import SparseData, gram, sparse, tables
 from projfree.data.rows import AsResidual
@@ -87,21 +87,6 @@ def test_threads_do_not_show(identical, table, request, native, monkeypatch):
     identical(lambda threads: as_data(sp.csr_array(X), y, s, threads=threads))
 
 
-def test_certificate(judge, table):
-    X, y, s = table(400, 12)
-    for loss in (Squared(), Logistic()):
-        f = Objective(loss, as_data(sp.csc_array(X), y, s), fit_intercept=True)
-        judge.certificate(f, Objective(loss, as_data(X, y, s), fit_intercept=True))
-
-
-def test_several_outputs(table):
-    X, _, s = table(300, 5)
-    classes = np.arange(300) % 3
-    f, g = (Objective(Softmax(), as_data(form, classes, s), fit_intercept=True) for form in (sp.csr_array(X), X))
-    w = np.random.default_rng(1).standard_normal(f.shape)
-    np.testing.assert_allclose(f.evaluate(f.point(w)).slope.gradient, g.evaluate(g.point(w)).slope.gradient, atol=1e-13)
-
-
 @pytest.mark.parametrize("m", [1, 2, 5])
 def test_samples_are_unbiased(table, m):
     X, y, s = table(5, 3)
@@ -128,22 +113,6 @@ def test_smoothness_is_an_upper_bound(judge, table, monkeypatch, n, d, way):
     X, y, s = table(n, d)
     judge.smoothness(as_data(sp.csr_array(X), y, s), X)
     judge.smoothness(as_data(sp.csr_array(np.abs(X) + 3.0), y, s), np.abs(X) + 3.0)
-
-
-class TestFingerprint:
-    def test_same(self, table):
-        X, y, s = table(80, 5)
-        A = sp.csr_array(X)
-        zero = sp.csr_array(A)
-        zero.data = zero.data.copy()
-        other = sp.csr_array(np.where(X == 0.0, 0.0, X))
-        prints = {as_data(form, y, s).fingerprint() for form in (A, sp.csc_matrix(X), wide(A, np.int64), other)}
-        assert len(prints) == 1
-
-    def test_different(self, table):
-        X, y, s = table(80, 5)
-        forms = [(X, y, s), (2 * X, y, s), (X[:, ::-1], y, s), (X, -y, s), (X, y, None), (X.astype(np.float32), y, s)]
-        assert len({as_data(sp.csr_array(a), b, c).fingerprint() for a, b, c in forms}) == len(forms)
 
 
 def broken(kind=sp.csr_array, **changes):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,7 +10,6 @@ from hypothesis import strategies as st
 
 from projfree import Logistic, LpBall, Objective, Softmax, Squared, as_data
 from projfree.data import sparse
-from projfree.data.rows import FormImages, Pass
 from projfree.data.sparse import canonical_rows
 
 
@@ -72,16 +68,6 @@ def is_canonical(table):
     return all((np.diff(line) > 0).all() for line in lines)
 
 
-def test_a_stale_flag_of_scipy_is_not_believed():
-    X = sp.csr_array(np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 4.0]]))
-    assert X.has_canonical_format
-    X.indices = np.array([1, 0, 2], dtype=np.int32)  # unsorted, and SciPy still says that it is canonical
-    assert X.has_canonical_format
-    assert is_canonical(as_data(X, np.ones(2)).X)
-    X.indices = np.array([1, 1, 2], dtype=np.int32)
-    np.testing.assert_array_equal(as_data(X, np.ones(2)).X.toarray(), [[0.0, 3.0, 0.0], [0.0, 0.0, 4.0]])
-
-
 def test_the_first_index_of_a_row_may_be_smaller_than_the_last_of_the_row_before():
     for rows in ([[1, 1], [0, 0], [1, 0], [0, 0]], [[0, 0], [0, 1], [0, 1]], [[0, 0]]):
         X = sp.csr_array(np.array(rows, dtype=float))
@@ -111,20 +97,6 @@ def test_any_cut_and_any_number_of_threads(monkeypatch, loss, dtype):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("outputs", [(), (2,)])
-@pytest.mark.parametrize("many", [2, 5])
-def test_several_vectors_at_once(outputs, many):
-    """Also where most of their entries are zero, so that they are read as a sparse matrix."""
-    rng = np.random.default_rng(4)
-    X = random_table(rng, 200, 30)
-    W = rng.standard_normal((many, 30, *outputs)) * (rng.random((many, 30, *outputs)) < 2.0 / 30)
-    kept = [np.empty((200, *outputs)) for _ in range(many)]
-    data = as_data(X, np.zeros(200))
-    data.run(Pass(FormImages(), data, tuple(W), tuple(range(many)), tuple(kept), outputs))
-    for image, w in zip(kept, W, strict=True):
-        np.testing.assert_allclose(image, X @ w, atol=1e-13)
-
-
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8])
 def test_columns(form, dtype):
@@ -137,27 +109,3 @@ def test_columns(form, dtype):
     np.testing.assert_array_equal(
         data.subset(np.arange(4)).scaled_columns(slice(1, 3), centred=False).toarray(), X.toarray()[:4, 1:3]
     )
-
-
-def test_columns_of_views():
-    X = random_table(np.random.default_rng(0), 40, 5)
-    scale, places = np.arange(1.0, 6.0), np.array([2, 4])
-    view, moved = (as_data(X, np.ones(40)).standardized(shift, scale) for shift in (np.zeros(5), np.ones(5)))
-    due = X.toarray() / scale
-    for own, centred in ((view, False), (view, True), (moved, True)):
-        found = own.scaled_columns(places, centred=centred).toarray()
-        np.testing.assert_allclose(found, due[:, places], rtol=1e-14)
-    assert moved.scaled_columns(places, centred=False) is None
-
-
-@pytest.mark.parametrize("asked", [False, True])
-@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda data: pickle.loads(pickle.dumps(data))])
-def test_data_can_be_copied(way, asked):
-    X = random_table(np.random.default_rng(0), 40, 5)
-    data = as_data(X, np.ones(40))
-    if asked:
-        data.scaled_columns(slice(None), centred=False)
-    other = way(data)
-    for name in ("row_norm", "mean_square", "mean"):
-        np.testing.assert_array_equal(getattr(other.column_stats, name), getattr(data.column_stats, name))
-    np.testing.assert_array_equal(other.scaled_columns(slice(None), centred=False).toarray(), X.toarray())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projfree import Entries, Logistic, Objective, Softmax, Squared, as_data
+from projfree import Entries, Objective, Squared, as_data
 from projfree.data import gram
 from projfree.data.column_stats import TableErrors
 from projfree.data.gram import largest_eigenvalue
@@ -72,14 +71,6 @@ def test_large_means_cost_no_digits_of_the_deviation():
         np.testing.assert_allclose(data.scaling[1], (x + 1e6).std(axis=0), rtol=1e-9)
 
 
-@pytest.mark.parametrize(("centre", "scale"), [(True, False), (False, True), (SHIFT, True), (True, SCALE)])
-def test_each_alone(judge, table, centre, scale):
-    X, y, s = table(300, 5)
-    data = as_data(sp.csr_array(X), y, s, centre=centre, scale=scale)
-    judge.linear(data, (X - data.scaling[0]) / data.scaling[1], (np.abs(X) + np.abs(data.scaling[0])) / data.scaling[1])
-    assert as_data(X, y).scaling is None
-
-
 @given(st.integers(0, 2**32 - 1), st.floats(-6, 6), st.booleans())
 def test_the_allowance_covers_the_cancellation(seed, power, sparse):
     """The tangent of the view is within its stated error of one from numbers that need no rounding."""
@@ -105,14 +96,6 @@ def _fraction(x):
     return Fraction(float(x))
 
 
-def test_certificate(judge, table):
-    X, y, s = table(400, 5)
-    for loss, intercept in itertools.product((Squared(), Logistic()), (False, True)):
-        f = Objective(loss, as_data(sp.csr_array(X), y, s, centre=True, scale=True), intercept)
-        A = (X - f.data.scaling[0]) / f.data.scaling[1]
-        judge.certificate(f, Objective(loss, as_data(A, y, s), intercept))
-
-
 def test_raw_units(judge, table):
     X, y, s = table(400, 5)
     f = Objective(Squared(), as_data(X, y, s, centre=True, scale=True), fit_intercept=True)
@@ -125,16 +108,6 @@ def test_raw_units(judge, table):
     same, zero = as_data(X, y).column_stats.raw(np.ones(5))
     assert same.tolist() == [1.0] * 5
     assert zero == 0.0
-
-
-def test_several_outputs(table):
-    X, _, s = table(300, 5)
-    classes = np.arange(300) % 3
-    A = (X - SHIFT) / SCALE
-    f = Objective(Softmax(), as_data(sp.csr_array(X), classes, s, centre=SHIFT, scale=SCALE), fit_intercept=True)
-    g = Objective(Softmax(), as_data(A, classes, s), fit_intercept=True)
-    w = np.random.default_rng(1).standard_normal(f.shape) / 100
-    np.testing.assert_allclose(f.evaluate(f.point(w)).slope.gradient, g.evaluate(g.point(w)).slope.gradient, atol=1e-10)
 
 
 def test_tables_outside_memory(judge, small, held, tmp_path):
@@ -183,18 +156,6 @@ def test_threads_do_not_show(identical, table, small_is_large):
     X, y, s = table(9000, 6)
     for form in (sp.csr_array(X), X):
         identical(lambda threads, form=form: as_data(form, y, s, centre=True, scale=True, threads=threads))
-
-
-@pytest.mark.parametrize("m", [1, 3])
-def test_samples_are_unbiased(table, m):
-    X, y, s = table(5, 5)
-    data = as_data(sp.csr_array(X), y, s, centre=SHIFT, scale=SCALE)
-    r = np.arange(5.0)
-    parts = []
-    for rows in map(np.array, itertools.combinations(range(5), m)):
-        part = data.representative(rows)
-        parts.append(part.adjoint(r[rows] * part.weights(slice(None))))
-    np.testing.assert_allclose(np.mean(parts, axis=0), data.adjoint(r * data.weights(slice(None))), atol=1e-9)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
