@@ -197,10 +197,8 @@ def parquet_of(path, X, rows):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from projfree.data.sources import PAGE_BYTES
-
     names = [f"x{j}" for j in range(X.shape[1])]
-    settings = {"compression": "none", "use_dictionary": False, "data_page_size": PAGE_BYTES}
+    settings = {"compression": "none", "use_dictionary": False, "data_page_size": 1 << 16}
     with pq.ParquetWriter(path, pa.schema([(c, pa.float64()) for c in names]), **settings) as writer:
         for first in range(0, len(X), rows):
             part = np.asfortranarray(X[first : first + rows])

@@ -11,7 +11,7 @@ from projfree.algebra import UNIT
 from projfree.checks import Array, is_sparse
 
 #: The smallest normal number: squares below it are lost, so that it is added to sums of them that bound something.
-TINY = 2.0**-1022
+TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)

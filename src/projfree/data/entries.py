@@ -16,12 +16,10 @@ from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, count, plain_array, shown
 from projfree.data.column_stats import ColumnStats
 from projfree.data.local import LocalData, checked_targets, checked_weights
-from projfree.data.rows import Pass
+from projfree.data.rows import BLOCK_ROWS, Pass
 
 #: Matrices of at least so many entries are not formed, unless asked for.
 FACTORED = 1_000_000
-#: Entries in one block; sums within a block may be added in any order, so the block bounds their rounding.
-BLOCK_ENTRIES = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +85,7 @@ class ObservedEntries(LocalData):
     keeps_images = True
     sides: tuple[int, ...]
     places: tuple[Array, Array]
-    block_rows = BLOCK_ENTRIES
+    block_rows = 4 * BLOCK_ROWS
 
     @abstractmethod
     def image(self, w: Any) -> Array:

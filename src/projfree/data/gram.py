@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 LEAST_WEIGHT = 1e-100
 #: Up to this many rows or columns the largest eigenvalue is taken from a Gram matrix; beyond, it is bounded.
 GRAM_SIDE = 3_000
-#: Products that a sparse Gram matrix may cost before the bound by row sums is used instead.
-SPARSE_WORK = 1e9
 #: Rows that are shifted and multiplied at a time: enough to pay for adding a d x d matrix, few enough for the cache.
 LANE_ROWS = 1024
 
@@ -291,8 +289,8 @@ def largest_eigenvalue(data: Data, *, centred: bool) -> float:
     at most :math:`\|m\|^2`. The trace, the mean square of the rows, is a bound as well.
     """
     own, n, d = data.column_stats, data.n, math.prod(data.shape(()))
-    stored, units = float(np.sum(own.stored)), data.rounding_units + d
-    if own.terms and d <= min(n, GRAM_SIDE) and (stored == n * d or stored**2 <= SPARSE_WORK * n):
+    units = data.rounding_units + d
+    if own.terms and d <= min(n, GRAM_SIDE):
         gram, mean = data.gram(), np.ravel(own.mean)
         moment = gram.moment(mean if centred else np.zeros(d))
         return _raised(moment, float(np.trace(moment) + np.trace(gram.moment(gram.shift[:d]))), units)

@@ -43,8 +43,8 @@ from projfree.numerics.sums import tree_sum
 if TYPE_CHECKING:
     from projfree.data.rows import Blocks
 
-#: Rows of a tile, at most, and at least where columns are read in runs of that length, as in Fortran order.
-TILE, SHORT_TILE = 256, 64
+#: Rows of a tile, at most; at least a quarter where columns are read in runs of that length, as in Fortran order.
+TILE = 256
 #: Points and outputs of a pass, at most: the products of more outputs are those of a matrix, which BLAS multiplies.
 MOST_POINTS, MOST_OUTPUTS = 4, 16
 
@@ -119,12 +119,12 @@ class Compiled:
         if is_sparse(X):  # canonical, with indices that have been checked
             unsigned = _read_only(X.indices, X.indices.dtype).view(f"u{X.indices.itemsize}")
             parts = _read_only(X.data, X.data.dtype), unsigned, _read_only(X.indptr, X.indptr.dtype)
-            return self._work(sparse_rows, *parts, self._rows, SHORT_TILE) if one else None
+            return self._work(sparse_rows, *parts, self._rows, TILE // 4) if one else None
         fortran = not X.flags.c_contiguous
         if (fortran and not (X.flags.f_contiguous and one)) or not X.flags.aligned:
             return None
         tile = TILE
-        while tile > (SHORT_TILE if fortran else 8) and tile * X.shape[1] * X.itemsize > TILE_BYTES // 4:
+        while tile > (TILE // 4 if fortran else 8) and tile * X.shape[1] * X.itemsize > TILE_BYTES // 4:
             tile //= 2  # a divisor of `TILE`, so that chunks of a file can begin where a tile does
         return self._work(dense_rows, _read_only(X.T if fortran else X, X.dtype), fortran, offset, self._rows, tile)
 

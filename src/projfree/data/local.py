@@ -14,15 +14,10 @@ from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.data.base import Data, Fold
 from projfree.data.column_stats import ColumnStats
-from projfree.data.gram import Gram, Moments, RowWeights, weighted_products
+from projfree.data.gram import LEAST_WEIGHT, Gram, Moments, RowWeights, weighted_products
 from projfree.data.rows import SCALARS, SLOPE, TANGENTS, TILE_BYTES, AsResidual, FormImages, Pass, Rows, WithResidualSum
 from projfree.data.workspace import LocalWorkspace, Workspace
 from projfree.runtime import single_blas
-
-#: Weights below this part of the largest would leave the range of normal numbers once they are divided by their sum.
-WEIGHT_SHARE = 1e-290
-#: The largest target whose square, times a number of rows, is within the range of floats.
-LARGEST_TARGET = 1e152
 
 
 class LocalData(Data):
@@ -303,7 +298,8 @@ def checked_targets(y: Array, n: int) -> Array:
         )
     if n and not y.size:
         raise ValueError(f"`y` must have at least one column, got shape {y.shape}.")
-    if y.dtype.kind == "f" and y.size and (largest := max(float(y.max()), -float(y.min()))) > LARGEST_TARGET:
+    largest = float(np.abs(y).max(initial=0.0)) if y.dtype.kind == "f" else 0.0
+    if not math.isfinite(len(y) * largest * largest):
         raise ValueError(f"`y` has entries as large as {largest:.3g}, whose squares overflow; rescale it.")
     return y
 
@@ -322,9 +318,9 @@ def checked_weights(weight: Array | None, n: int) -> Array | None:
         )
     weight = weight / weight.max()  # else the sum may overflow
     least = float(weight[weight > 0.0].min())
-    if least < WEIGHT_SHARE:  # its share of the sum would be rounded to few digits, or to none
+    if least < LEAST_WEIGHT:  # its share of the sum would be rounded to few digits, or to none
         raise ValueError(
-            f"`sample_weight` must be zero or at least {WEIGHT_SHARE:g} times the largest, got {least:g} times that; "
+            f"`sample_weight` must be zero or at least {LEAST_WEIGHT:g} times the largest, got {least:g} times that; "
             "set such weights to zero."
         )
     normalised: Array = weight / weight.sum()

@@ -17,8 +17,8 @@ from projfree.checks import Array, shown
 
 #: Rows of a subset that are at most so far apart are read together: a seek costs about as much as a few rows.
 NEAR_ROWS = 8
-#: Bytes that are decoded at a time, and bytes of each column that pyarrow reads from a Parquet file at a time.
-BATCH_BYTES, PAGE_BYTES = 1 << 22, 1 << 16
+#: Bytes that are decoded at a time.
+BATCH_BYTES = 1 << 22
 
 Ranges = Sequence[tuple[int, int]]
 
@@ -349,7 +349,7 @@ def open_parquet(path: Path) -> Any:
     """A `pyarrow.parquet.ParquetFile` that reads each column a page at a time."""
     arrow, parquet = import_arrow("pyarrow"), import_arrow("pyarrow.parquet")
     try:
-        return parquet.ParquetFile(path, buffer_size=PAGE_BYTES, pre_buffer=False)
+        return parquet.ParquetFile(path, buffer_size=1 << 16, pre_buffer=False)
     except (arrow.ArrowInvalid, OSError) as error:
         raise ValueError(f"{path} is no Parquet file, or is truncated: {shown(str(error))}") from None
 

@@ -124,16 +124,8 @@ class TaskData(SparseData):
 
 def spread_out(X: Any, task: Array, tasks: int) -> sp.csr_array:
     """The table of all pairs: entry (i, j) of X goes to column ``j * tasks + task[i]``."""
-    n, d = X.shape
-    table = canonical_rows(X) if is_sparse(X) else None
-    most = max(d * tasks, n, n * d if table is None else table.nnz)
-    index = np.int32 if most <= np.iinfo(np.int32).max else np.int64
-    task = task.astype(index)
-    if table is None:  # with its zeros, so that every row has d entries whatever they are
-        columns = np.add.outer(task, tasks * np.arange(d, dtype=index))
-        return assemble(
-            sp.csr_array, np.ravel(X), columns.ravel(), np.arange(0, n * d + 1, d, dtype=index), (n, d * tasks)
-        )
+    (n, d), table = X.shape, canonical_rows(X if is_sparse(X) else sp.csr_array(X))
+    index = np.int32 if max(d * tasks, n, table.nnz) <= np.iinfo(np.int32).max else np.int64
     columns = tasks * table.indices.astype(index)
-    columns += np.repeat(task, np.diff(table.indptr))
+    columns += np.repeat(task.astype(index), np.diff(table.indptr))
     return assemble(sp.csr_array, table.data, columns, table.indptr.astype(index), (n, d * tasks))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from projfree.checks import Array, count, is_sparse, plain_array, real_array, shown
+from projfree.checks import Array, count, is_sparse, real_array, shown
 from projfree.data.local import LocalData, checked_targets, checked_weights
 from projfree.data.rows import (
     CHUNK_BYTES,
@@ -206,9 +206,6 @@ class ChunkedData(Table):
         self.threads = default_threads() if threads is None else count("threads", threads)
         self.feature_names = None if source.columns is None else tuple(source.columns)
         self.sample_run = source.run
-        y = plain_array("y", y)
-        if y.ndim and len(y) != source.n:
-            raise ValueError(f"`y` must have one entry for each row of {source.name}, {source.n}, got {len(y)}.")
         self._set_rows(source.n, checked_targets(y, source.n), checked_weights(sample_weight, source.n))
         self.measure()
 

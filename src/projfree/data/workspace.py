@@ -25,9 +25,9 @@ MOST_IMAGES = 6
 class Workspace(ABC):
     """The predictions of a few points over one data set, and the number of rows that were read for them."""
 
-    _read = 0
     #: The workspace whose rows this one has a sample of, and into which it counts.
     _whole: Workspace | None = None
+    _read = 0
 
     @property
     def rows_read(self) -> int:

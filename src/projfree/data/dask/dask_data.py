@@ -15,7 +15,7 @@ import numpy as np
 
 from projfree.algebra import Point, frozen
 from projfree.algebra.hashing import short_hash
-from projfree.checks import Array, positive, shown
+from projfree.checks import Array, positive
 from projfree.data.base import Data, Fold
 from projfree.data.column_stats import ColumnStats
 from projfree.data.convert import is_dask, is_dask_block
@@ -32,9 +32,6 @@ from projfree.data.gram import LEAST_WEIGHT, Gram, Moments
 from projfree.data.local import LocalData, checked_scaling
 from projfree.data.rows import FormImages, Step
 from projfree.data.workspace import LocalWorkspace, Workspace
-
-#: Labels that a round may bring back: more are numbers, and would take as much memory as rows.
-MOST_LABELS = 10_000
 
 
 def add_results(a: Any, b: Any) -> Any:
@@ -240,13 +237,7 @@ def _plain(points: Sequence[Point]) -> tuple[Point, ...]:
 
 
 def _join_labels(a: list[Array], b: list[Array]) -> list[Array]:
-    found = [np.union1d(x, y) for x, y in zip(a, b, strict=True)]
-    if max(map(len, found)) > MOST_LABELS:
-        raise ValueError(
-            f"`y` must hold at most {MOST_LABELS:,} different labels, got more, such as {shown(found[0][0])}; for "
-            "numbers use ConstrainedRegressor."
-        )
-    return found
+    return [np.union1d(x, y) for x, y in zip(a, b, strict=True)]
 
 
 def from_dask(

@@ -16,11 +16,6 @@ from projfree.data.sources import ChangedError
 from projfree.deadline import raise_if_expired
 from projfree.runtime import default_threads, single_blas
 
-#: Seconds between two looks at the cluster while a round waits.
-POLL = 0.5
-#: The part of a worker's memory that the partitions of one task may take, beside copies and what Dask keeps itself.
-TASK_SHARE = 0.25
-
 #: Node ``(l, i)`` of the tree stands for the partitions ``i 2^l`` to ``(i + 1) 2^l - 1``.
 Nodes = dict[tuple[int, int], Any]
 Combine = Callable[[Any, Any], Any]
@@ -79,7 +74,7 @@ class ClusterRounds:
         self.facts = [facts for facts in found if facts is not None]
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
         limits = [about["memory_limit"] for about in workers if about.get("memory_limit")]
-        self._task_bytes = TASK_SHARE * min(limits, default=float("inf"))
+        self._task_bytes = min(limits, default=float("inf")) / 4  # beside copies and what Dask keeps itself
 
     def __getstate__(self) -> Any:
         raise TypeError(
@@ -139,7 +134,7 @@ class ClusterRounds:
     def _wait(self, gathering: futures.Future[Any]) -> None:
         """Wait for results, but only so long without a worker."""
         seen = time.monotonic()
-        while not futures.wait([gathering], timeout=POLL).done:
+        while not futures.wait([gathering], timeout=0.5).done:
             raise_if_expired()
             self._refuse_without_scheduler()
             with suppress(OSError):  # the scheduler has gone, as the status of the client says a moment later
