@@ -50,7 +50,7 @@ FAULTS = [
     Fault("sets.base:frank_wolfe_gap", "ball.support(-gradient)", "ball.support(gradient)", "tests/run tests/solvers"),
     Fault("objectives.intercept:Intercept.minorant", "sums.value - sums.along", "sums.value", "tests/objectives"),
     # oracles and losses, of which bounds are made
-    Fault("sets.lp:LpBall.lmo", "*= -self.radius", "*= self.radius", "tests/sets"),
+    Fault("sets.lp:LpBall.lmo", "-self.radius *", "self.radius *", "tests/sets"),
     Fault("sets.lp:spread", "p <= 2.0", "p <= 4.0", "tests/sets"),
     Fault("sets.group:GroupBall.lmo", "conjugate(self.p)", "self.p", "tests/sets"),
     Fault("sets.schatten:SchattenBall.support_error", "return own + ", "return own + 0.0 * ", "tests/sets"),

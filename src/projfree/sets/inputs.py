@@ -57,16 +57,23 @@ def unit_scale(g: Array) -> float:
     return math.ldexp(1.0, math.frexp(largest(g))[1] - 1)
 
 
-def scaled_gradient(lmo: Callable[[Any, Array], Array]) -> Callable[[Any, Array], Array]:
-    """An oracle of any gradient from one of gradients whose largest entry is about 1."""
+def _checked(call: str, scaled: bool) -> Callable[[Callable[[Any, Array], Array]], Callable[[Any, Array], Array]]:
+    """Give a method finite float64 input of a shape that the set takes, and return its result in their precision."""
 
-    @wraps(lmo)
-    def of_any(self: Any, g: Array) -> Array:
-        c = finite("lmo(g)", g)
-        self.check_shape(c.shape)
-        return like(g, lmo(self, c / unit_scale(c)))
+    def decorate(method: Callable[[Any, Array], Array]) -> Callable[[Any, Array], Array]:
+        @wraps(method)
+        def of_any(self: Any, given: Array) -> Array:
+            x = finite(call, given)
+            self.check_shape(x.shape)
+            return like(given, method(self, x / unit_scale(x) if scaled else x))
 
-    return of_any
+        return of_any
+
+    return decorate
+
+
+#: An oracle of any gradient from one of gradients whose largest entry is about 1, and a projection of any input.
+scaled_gradient, checked_point = _checked("lmo(g)", True), _checked("project(w)", False)
 
 
 def scaled_norm(norm: Callable[[Any, Array], float]) -> Callable[[Any, Array], float]:
@@ -78,18 +85,6 @@ def scaled_norm(norm: Callable[[Any, Array], float]) -> Callable[[Any, Array], f
         self.check_shape(x.shape)
         scale = largest(x)
         return scale * norm(self, x / scale) if math.isfinite(scale) else scale
-
-    return of_any
-
-
-def checked_point(project: Callable[[Any, Array], Array]) -> Callable[[Any, Array], Array]:
-    """A projection of any input from one of finite float64 points of a shape that the set takes."""
-
-    @wraps(project)
-    def of_any(self: Any, w: Array) -> Array:
-        x = finite("project(w)", w)
-        self.check_shape(x.shape)
-        return like(w, project(self, x))
 
     return of_any
 
