@@ -74,12 +74,6 @@ def expired() -> bool:
     return end < math.inf and time.monotonic() >= end
 
 
-def raise_if_expired() -> None:
-    """Raise `Expired` once the deadline has passed."""
-    if expired():
-        raise Expired
-
-
 def countdown(seconds: float | None) -> Callable[[], float | None]:
     """A function that returns what is left of a time limit that begins now, for runs that share it; None without one.
 

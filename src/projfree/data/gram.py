@@ -12,7 +12,7 @@ import numpy as np
 from projfree.algebra import UNIT, Point
 from projfree.checks import Array, is_sparse
 from projfree.data.rows import CHUNK_BYTES, LANES, WeightsAsResidual
-from projfree.deadline import raise_if_expired
+from projfree.deadline import Expired, expired
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import over_blocks, single_blas
 
@@ -239,7 +239,8 @@ def weighted_products(
 
             def lane(k: int, start: int = rows.start, table: Any = table, step: int = step, size: int = size) -> None:
                 for first in range(k * step, min((k + 1) * step, table.shape[0]), size):
-                    raise_if_expired()
+                    if expired():
+                        raise Expired
                     own = slice(first, min(first + size, (k + 1) * step, table.shape[0]))
                     part, rows = table[own], slice(start + own.start, start + own.stop)
                     y = data.y[rows].reshape(part.shape[0], -1) if targets else np.empty((part.shape[0], 0))

@@ -412,26 +412,21 @@ class Run:
 
     def stopped(self) -> Status | None:
         """Why the run should end now; None if it should continue."""
-        due = self.iteration > 0 and (self.state.done or self.passes >= self.next_certificate)
-        contradicted = self.f.convex and not self.convex
-        if self.certifies and (contradicted or (due and self._may_have_converged())):
-            status = self.certify()
-            if status is not None:
-                return status
-        if self.iteration >= self.max_iter:
-            return Status.MAX_ITER
-        return Status.TIME_LIMIT if expired() else None
-
-    def _may_have_converged(self) -> bool:
-        """Whether what the steps have found calls for a certificate."""
+        done = self.iteration > 0 and self.state.done
+        due = self.iteration > 0 and self.passes >= self.next_certificate
         # The scale may cost a read: it is computed only if there is a gap.
-        known = math.isfinite(self.gap)
-        if self.state.done or (known and self.relative_gap <= max(self.tol, self._precision())):
-            return True
+        reached = due and math.isfinite(self.gap) and self.relative_gap <= max(self.tol, self._precision())
         # The bound of a step that did not optimise the intercept is lowered by the derivative along it, and the
         # certificate will prove more.
         found = self.state.evaluation
-        return found is not None and found.rest is not None and self.state.gap <= 0.5 * self.tol * self.scale
+        lowered = due and found is not None and found.rest is not None
+        reached = reached or (lowered and self.state.gap <= 0.5 * self.tol * self.scale)
+        contradicted = self.f.convex and not self.convex
+        if self.certifies and (contradicted or done or reached) and (status := self.certify()) is not None:
+            return status
+        if self.iteration >= self.max_iter:
+            return Status.MAX_ITER
+        return Status.TIME_LIMIT if expired() else None
 
     def _precision(self) -> float:
         """The relative gap below which rounding, or the smoothing of the function, decides, not the solver."""

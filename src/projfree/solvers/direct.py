@@ -8,7 +8,7 @@ import numpy as np
 
 from projfree.algebra import Point, inner
 from projfree.checks import Array
-from projfree.deadline import expired, raise_if_expired
+from projfree.deadline import Expired, expired
 from projfree.numerics.fista import project_descent
 from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
 from projfree.numerics.lp_quadratic import minimise_quadratic
@@ -167,7 +167,8 @@ def _newton_step(
     The intercept is one more coordinate of the model. It is minimised over only where f does not fall enough with the
     intercept of the model.
     """
-    raise_if_expired()  # the factorization of a large Hessian cannot be interrupted
+    if expired():  # the factorization of a large Hessian cannot be interrupted
+        raise Expired
     x, g, b = here.point, here.slope.gradient, here.point.intercept
     slope = g.ravel() if here.rest is None or response is None else g.ravel() - response @ here.rest
     w = minimise_model(H, (H @ x.w.ravel() - slope).reshape(f.shape), ball, x.w)

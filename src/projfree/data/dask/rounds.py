@@ -13,7 +13,7 @@ from typing import Any
 from projfree.data.base import RowsLostError
 from projfree.data.dask.partition import Facts, Partition, naming
 from projfree.data.sources import ChangedError
-from projfree.deadline import raise_if_expired
+from projfree.deadline import Expired, expired
 from projfree.runtime import default_threads, single_blas
 
 #: Node ``(l, i)`` of the tree stands for the partitions ``i 2^l`` to ``(i + 1) 2^l - 1``.
@@ -135,7 +135,8 @@ class ClusterRounds:
         """Wait for results, but only so long without a worker."""
         seen = time.monotonic()
         while not futures.wait([gathering], timeout=0.5).done:
-            raise_if_expired()
+            if expired():
+                raise Expired
             self._refuse_without_scheduler()
             with suppress(OSError):  # the scheduler has gone, as the status of the client says a moment later
                 seen = time.monotonic() if self._client.nthreads() else seen
