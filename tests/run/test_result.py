@@ -33,6 +33,15 @@ def test_relative_gap_is_relative_to_the_value_or_a_part_of_the_centre(name, cas
     assert result.relative_gap == result.gap / max(abs(result.value), 1e-6 * abs(centre))
 
 
+@pytest.mark.parametrize("radius", [0.3, 0.9])
+def test_a_minimiser_also_minimises_the_objective_with_the_penalty(radius):
+    """Where the gradient of the objective and that of the multiplier times the norm cancel."""
+    b = np.array([3.0, -4.0, 1.0])
+    result = minimize(QuadraticForm(np.diag([1.0, 2.0, 3.0]), b), LpBall(2, radius=radius), tol=1e-12)
+    gradient, w = np.diag([1.0, 2.0, 3.0]) @ result.w - b, result.w
+    np.testing.assert_allclose(gradient + result.multiplier * w / np.linalg.norm(w), 0.0, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["FISTA", "FW, exact"])
 def test_an_optimum_of_zero_is_reached(name):
     """Relative to the value alone no gap would ever be small enough."""

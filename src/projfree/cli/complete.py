@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import warnings
 from pathlib import Path
@@ -131,12 +130,12 @@ def complete(
     save_model(model, out, inputs, force)
     if file is not None:
         _recommend(model, file, recommend, inputs, force, out)
+    record = _record(model, score, len(fitted), len(held), out, file)
     with reporting(out):
         if json:
-            show_json(_record(model, score, len(fitted), len(held), out, file))
+            show_json(record)
         elif not quiet:
-            fields = _fields(model, score, len(fitted), len(held), out, file)
-            show_fields(f"completed after {model.n_iter_} sweeps", fields)
+            show_fields(f"completed after {model.n_iter_} sweeps", _fields(record))
             for text in model.notes():
                 note(text, silent)
     raise typer.Exit(DONE if tol is None or model.relative_gap_ <= tol else SHORT)
@@ -168,12 +167,12 @@ def _features(path: Path | None, ids: str, sep: str | None, header: bool | None,
     """Ids, of the kind of those of the ratings, and features of a file; text is encoded, missing numbers stay."""
     if path is None:
         return None
-    names = list(read_table(path, sep, header)[0].columns)
-    first = ids if ids in names else names[0]
-    if len(names) < 2:
-        raise ValueError(f"{str(path)!r} must have a column of ids and others with features, got {first!r} alone.")
-    frame, _ = read_table(path, sep, header, [first])
-    column = frame.pop(first)
+    frame, _ = read_table(path, sep, header, [ids, "0"])
+    column = frame.pop(ids if ids in frame else frame.columns[0])
+    if not len(frame.columns):
+        raise ValueError(
+            f"{str(path)!r} must have a column of ids and others with features, got {column.name!r} alone."
+        )
     text = [name for name in frame if is_text(frame[name])]
     numbers = {name: floats(frame[name], finite=False) for name in frame if name not in text}
     for name, values in numbers.items():
@@ -227,25 +226,27 @@ def _record(model: Any, score: Any, kept: int, held: int, out: Path, file: Path 
         "sweeps": model.n_iter_,
         "ratings": kept,
         "held_out_ratings": held,
-        "model": str(out),
+        "users": len(model.user_ids_),
+        "items": len(model.item_ids_),
         **{name: getattr(score, name, None) for name in names},
+        "model": str(out),
         "recommendations": None if file is None else str(file),
     }
 
 
-def _fields(model: Any, score: Any, kept: int, held: int, out: Path, file: Path | None) -> dict[str, str | None]:
-    gap, lists = float(model.relative_gap_), ""
-    if score is not None and score.n_users:
-        lists = f"precision {score.precision:.3f}, recall {score.recall:.3f}, {score.coverage:.0%} of all items; by "
-        lists += f"popularity {score.popular_precision:.3f}, {score.popular_recall:.3f}"
+def _fields(record: dict[str, Any]) -> dict[str, str | None]:
+    """The record as text."""
+    gap, rmse, kept, held = (record[name] for name in ("relative_gap", "rmse", "ratings", "held_out_ratings"))
+    lists = "precision {precision:.3f}, recall {recall:.3f}, {coverage:.0%} of all items; by popularity "
+    lists += "{popular_precision:.3f}, {popular_recall:.3f}"
     return {
-        "ratings": f"{kept:,} to fit, {held:,} held out, {len(model.user_ids_):,} x {len(model.item_ids_):,}",
-        "radius": f"{model.radius_:.6g}",
-        "value": f"{model.value_:.6g}",
-        "lower bound": f"{model.bound_:.6g}" if math.isfinite(model.bound_) else "not computed",
+        "ratings": f"{kept:,} to fit, {held:,} held out, {record['users']:,} x {record['items']:,}",
+        "radius": f"{record['radius']:.6g}",
+        "value": f"{record['value']:.6g}",
+        "lower bound": f"{record['bound']:.6g}",
         "certified gap": f"{gap:.2g} relative" + ("; --tol 0.1 works on it" if gap > 0.1 else ""),
-        "held-out RMSE": None if score is None else f"{score.rmse:.4f}, mean absolute error {score.mae:.4f}",
-        f"lists of {getattr(score, 'k', LIST)}": lists or None,
-        "model": str(out),
-        "recommended": None if file is None else str(file),
+        "held-out RMSE": None if rmse is None else f"{rmse:.4f}, mean absolute error {record['mae']:.4f}",
+        f"lists of {record['k']}": None if rmse is None or np.isnan(record["precision"]) else lists.format(**record),
+        "model": record["model"],
+        "recommended": record["recommendations"],
     }

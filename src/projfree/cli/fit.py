@@ -83,7 +83,7 @@ def fit(
 
     train, test = split(len(rows), hold_out, seed)
     model, encoder = fitted(train, size, exponents, None if size else cv or FOLDS)
-    chosen = None if size else {"p": model.p_, "radius": model.radius_, "cv_score": model.best_score_}
+    chosen = None if size else {"p": model.p_, "cv_score": model.best_score_}
     score = None
     if len(test):
         enough = len(test) > 1 or score_of(rows.loss) == "accuracy"  # one target explains no variation
@@ -93,18 +93,13 @@ def fit(
         model, encoder = fitted(np.arange(len(rows)), final, [model.p_] if chosen else exponents, None)
     if rows.labels is not None:
         model.classes_ = rows.labels
-    if encoder is not None:
-        from sklearn.pipeline import Pipeline
-
-        save_model(Pipeline([("encoder", encoder), ("model", model)]), out, [data], force)
-    else:
-        save_model(model, out, [data], force)
+    save_model(model, out, [data], force, encoder)
+    record = _record(model, rows, chosen) | {"score": score, "held_out_rows": len(test), "model": str(out)}
     with reporting(out):
         if json:
-            show_json(_record(model, rows, score, chosen, len(test)) | {"model": str(out)})
+            show_json(record)
         elif not quiet:
-            fields = _fields(model, rows, score, chosen, len(test)) | {"model": str(out)}
-            show_fields(str(model.result_.status), fields, good=model.result_.status.converged)
+            show_fields(str(model.result_.status), _fields(record), good=model.result_.status.converged)
     raise typer.Exit(DONE if model.result_.status.converged else SHORT)
 
 
@@ -196,13 +191,14 @@ def score_of(loss: str) -> str:
     return "accuracy" if loss in options.CLASSES else "d2" if loss in ("poisson", "gamma") else "r2"
 
 
-def _record(model: Any, rows: Rows, score: float | None, chosen: Any, held: int) -> dict[str, Any]:
+def _record(model: Any, rows: Rows, chosen: dict[str, Any] | None) -> dict[str, Any]:
     result = model.result_
     return {
         "status": result.status.name.lower(),
         "loss": rows.loss,
         "value": result.value,
         "bound": result.bound,
+        "gap": result.gap,
         "relative_gap": result.relative_gap,
         "iterations": result.n_iter,
         "passes": result.n_passes,
@@ -212,30 +208,30 @@ def _record(model: Any, rows: Rows, score: float | None, chosen: Any, held: int)
         "p": chosen["p"] if chosen else model.p,
         "solver": repr(result.solver),
         "rows": len(rows),
-        "held_out_rows": held,
         "features": model.n_features_in_,
-        "score": score,
         "score_kind": score_of(rows.loss),
         "cv_score": chosen["cv_score"] if chosen else None,
     }
 
 
-def _fields(model: Any, rows: Rows, score: float | None, chosen: Any, held: int) -> dict[str, str | None]:
-    result, convex = model.result_, model.result_.bound is not None
-    gap = f"{result.gap:.3g}  (relative {result.relative_gap:.2g})"
-    compiled = f", and {result.compile_seconds:.3g} s to compile" if result.compile_seconds > 0 else ""
+def _fields(record: dict[str, Any]) -> dict[str, str | None]:
+    """The record as text."""
+    convex, searched, radius = record["bound"] is not None, record["cv_score"] is not None, record["radius"]
+    gap = f"{record['gap']:.3g}  (relative {record['relative_gap']:.2g})"
+    compiled = f", and {record['compile_seconds']:.3g} s to compile" if record["compile_seconds"] > 0 else ""
+    work = f"{record['iterations']} iterations, {record['passes']:.4g} passes, {record['seconds']:.3g} s{compiled}"
+    score = None if record["score"] is None else f"{record['score']:.4f}, by a fit without {record['held_out_rows']:,}"
     return {
-        "loss": rows.loss,
-        "value": f"{result.value:.8g}",
-        "lower bound": f"{result.bound:.8g}" if convex else None,
+        "loss": record["loss"],
+        "value": f"{record['value']:.8g}",
+        "lower bound": f"{record['bound']:.8g}" if convex else None,
         "certified gap": gap if convex else None,
         "Frank-Wolfe gap": None if convex else f"{gap}; the loss is not convex, so there is no bound",
-        "chosen": f"p = {chosen['p']:g}, radius {chosen['radius']:.6g} by cross-validation" if chosen else None,
-        "radius": f"{model.radius_:.6g}" if not chosen and model.radius_ is not None else None,
-        "work": f"{result.n_iter} iterations, {result.n_passes:.4g} passes, {result.seconds:.3g} s{compiled}",
-        "solver": repr(result.solver),
-        "rows": f"{len(rows):,}, {model.n_features_in_:,} features",
-        f"held-out {SCORES[score_of(rows.loss)]}": None
-        if score is None
-        else f"{score:.4f}, by a fit without {held:,} of the rows",
+        "chosen": f"p = {record['p']:g}, radius {radius:.6g} by cross-validation" if searched else None,
+        "radius": f"{radius:.6g}" if not searched and radius is not None else None,
+        "work": work,
+        "solver": record["solver"],
+        "rows": f"{record['rows']:,}, {record['features']:,} features",
+        f"held-out {SCORES[record['score_kind']]}": f"{score} of the rows" if score else None,
+        "model": record["model"],
     }

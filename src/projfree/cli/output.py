@@ -184,13 +184,15 @@ def _writing(out: Path) -> Iterator[None]:
         raise OSError(f"{str(out)!r} could not be written ({why}); no part of it was left behind.") from error
 
 
-def save_model(model: Any, out: Path, inputs: Sequence[Path], force: bool) -> None:
-    """Save a model, unless another process has put something there in the meantime."""
+def save_model(model: Any, out: Path, inputs: Sequence[Path], force: bool, encoder: Any = None) -> None:
+    """Save a model, behind an encoder if it has one, unless another process has put something there meanwhile."""
+    from sklearn.pipeline import Pipeline
+
     from projfree.estimators import save
 
     check_place(out, inputs, force, "model")
     with _writing(out):
-        save(model, out)
+        save(model if encoder is None else Pipeline([("encoder", encoder), ("model", model)]), out)
 
 
 @contextmanager

@@ -21,8 +21,9 @@ class PartsBar:
     """A bar over the parts of a search, its exponents and folds; None for ``total`` draws nothing."""
 
     def __init__(self, total: int | None, label: str = "cross-validation") -> None:
-        self.total, self.label, self.done = total, label, 0
+        self.total, self.label, self.done = total, label, -1
         self._bar = TextBar(transient=True)
+        self()
 
     def __call__(self) -> None:
         """Count a part."""
