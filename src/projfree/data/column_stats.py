@@ -39,32 +39,14 @@ class ColumnStats:
 
     Those of a part of the rows are sums over the part; `merge` adds up two parts.
 
-    Attributes
-    ----------
-    n : int
-        Number of rows.
-    mean : ndarray
-        The weighted sum of the rows: of all rows their mean, a parameter with one output.
-    weight : float
-        The sum of the weights.
-    spread, squares : ndarray
-        The weighted sum of squares of each column, about the mean of the rows and about zero.
-    largest : ndarray
-        The largest size of an entry of each column, or an upper bound.
-    row_sums : ndarray
-        Numbers whose largest bounds the eigenvalues of the covariance: the sums of the rows of :math:`|A|^T S |A|`.
-    stored : ndarray
-        How many entries each column stores.
-    checksum : ndarray
-        The sums of the entries times the numbers of their rows, which tell rows in another order.
-    row_norm, mean_square : float
-        The largest Euclidean norm of a row and the weighted mean of their squares, or upper bounds.
-    terms : int
-        How many products a prediction is a sum of; zero where it is an entry of the parameter.
-    errors : TableErrors
-        How far the table may be from the one that it stands for; zero unless columns were replaced by residuals.
-    scaling : pair of ndarray, or None
-        What was subtracted from the columns of the table that was given, and what they were divided by then.
+    ``mean`` is the weighted sum of the rows, of all rows their mean; ``weight`` the sum of the weights; ``spread`` and
+    ``squares`` are the weighted sums of squares of each column, about the mean of the rows and about zero; ``largest``
+    bounds the size of the entries of each column. The largest of ``row_sums``, the sums of the rows of
+    :math:`|A|^T S |A|`, bounds the eigenvalues of the covariance. ``stored`` counts the stored entries of each column,
+    and ``checksum``, sums of entries times the numbers of their rows, tells rows in another order. ``row_norm`` bounds
+    the Euclidean norms of rows and ``mean_square`` the weighted mean of their squares. A prediction is a sum of
+    ``terms`` products, zero where it is an entry of the parameter. ``errors`` say how far the table may be from the one
+    that it stands for, and ``scaling`` what was subtracted from its columns, and what they were divided by then.
     """
 
     n: int

@@ -303,7 +303,7 @@ def largest_eigenvalue(data: Data, *, centred: bool) -> float:
 
 
 def _raised(gram: Array, size: float, units: float) -> float:
-    """The largest eigenvalue of a rounded matrix, plus a bound on its rounding error."""
+    """The largest eigenvalue of a rounded matrix, and a bound on its rounding error."""
     return float(np.linalg.eigvalsh(gram)[-1]) + 8 * UNIT * units * size
 
 

@@ -80,32 +80,24 @@ class DaskData(Data):
                 "do not count."
             )
         self.view, self.total_weight = replace(self.view, total=total), total
-        self._forget("_stats", "column_stats")
+        self.__dict__.pop("_stats", None)  # those of other weights
         return self
 
     def _viewed(self, **changes: Any) -> DaskData:
         data = copy(self)
         data.view = replace(self.view, **changes)
-        data._forget("column_stats", "rounding_units")
         return data
-
-    def _forget(self, *names: str) -> None:
-        """Find these properties anew when they are next asked for."""
-        for name in names:
-            self.__dict__.pop(name, None)
 
     def _run(self, function: Callable[[Any], Any], combine: Combine = add_results) -> Any:
         return self.rounds.run("measure", partial(on_view, self.view, function), combine)
 
     @cached_property
     def _stats(self) -> ColumnStats:
-        found: ColumnStats = self.rounds.run(
-            "measure", partial(on_view, replace(self.view, scaling=None), measured), ColumnStats.merge
-        )
+        found: ColumnStats = self._viewed(scaling=None)._run(measured, ColumnStats.merge)
         return found
 
-    @cached_property
-    def column_stats(self) -> ColumnStats:  # type: ignore[override]  # found when it is first asked for
+    @property
+    def column_stats(self) -> ColumnStats:  # type: ignore[override]  # read-only here
         return self._stats if self.view.scaling is None else self._stats.scaled(*self.view.scaling)
 
     def open(self) -> DaskWorkspace:
@@ -140,8 +132,8 @@ class DaskData(Data):
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return (self.d, *outputs)
 
-    @cached_property
-    def rounding_units(self) -> float:  # type: ignore[override]  # found when it is first asked for
+    @property
+    def rounding_units(self) -> float:  # type: ignore[override]  # read-only here
         # A partition as it is summed by itself, then the tree over partitions; weights are divided by their sum.
         tree = math.ceil(math.log2(self.facts[-1].number + 2))
         return max(one.rounding_units for one in self.facts) + tree + 2.0
@@ -172,7 +164,7 @@ class DaskData(Data):
 
 
 def measured(data: LocalData) -> ColumnStats:
-    """The statistics of the rows with the weights that they have now."""
+    """The statistics of the rows with their present weights."""
     data.measure()
     return data.table_stats
 

@@ -155,20 +155,10 @@ class TargetFactor:
 class View:
     """How the rows of partitions are used; small, because it is sent with every round.
 
-    Attributes
-    ----------
-    factors : tuple of callable
-        From a partition to numbers that its weights are multiplied by.
-    total : float
-        The sum of the weights of all rows, which they are divided by.
-    targets : tuple of callable
-        From targets as they were given to those that a loss takes, one after the other.
-    scaling : pair of ndarray or None
-        Shift and scale of the features.
-    sample : tuple or None
-        A seed, how many rows to draw from each partition by its number, and the factor that keeps sums unbiased.
-    nbytes : int
-        The size of all partitions: passes are compiled where they would be for one table of this size.
+    Weights are multiplied by ``factors``, functions of a partition, and divided by their ``total``. Functions
+    ``targets`` make the targets that a loss takes of those that were given, one after the other. ``scaling`` is that of
+    `LocalData`. A ``sample`` has a seed, how many rows to draw from each partition by its number, and the factor that
+    keeps sums unbiased. Passes are compiled where they would be for one table of ``nbytes``, those of all partitions.
     """
 
     total: float
