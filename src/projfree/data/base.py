@@ -24,17 +24,7 @@ class RowsLostError(RuntimeError):
 
 @dataclass(frozen=True)
 class Fold:
-    """The rows inside or outside of one of some folds, into which all rows are dealt at random.
-
-    Attributes
-    ----------
-    seed : int
-        Of the draw.
-    folds, fold : int
-        How many folds there are, and the number of this one.
-    inside : bool
-        Whether the rows of the fold are meant, or all others.
-    """
+    """The rows inside of one of some folds, or all others; rows are dealt to the folds at random, by the seed."""
 
     seed: int
     folds: int

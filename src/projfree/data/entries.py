@@ -72,14 +72,9 @@ class Entries:
 
 
 class ObservedEntries(LocalData):
-    """What observed entries of a matrix share, whether or not it is formed: rows of A with a single one.
+    """What observed entries of a matrix of shape ``sides`` share, formed or not: rows of A with a single one.
 
-    Attributes
-    ----------
-    sides : tuple of int
-        The shape of the matrix.
-    block_rows : int
-        Entries in one block; sums within a block may be added in any order, so the block bounds their rounding.
+    Sums within a block of ``block_rows`` entries may be added in any order, so the block bounds their rounding.
     """
 
     keeps_images = True
@@ -188,10 +183,7 @@ class FactoredEntriesData(ObservedEntries):
 
     Rows of the data are the entries in the order of their places; entries at one place are rows of their own.
 
-    Attributes
-    ----------
-    place : ndarray of int or None
-        Where in the pattern each entry is; None where they are those of the pattern.
+    ``place`` says where in the pattern each entry is; None where they are those of the pattern.
     """
 
     pattern: Pattern

@@ -66,14 +66,7 @@ class Gram:
     they were given (ones if none were). The centre is that of the first rows: moments about the mean then come out
     without the cancellation that :math:`X^T X - n m m^T` suffers when a mean is large compared with the deviations.
 
-    Attributes
-    ----------
-    matrix : ndarray of shape (d + k + 1, d + k + 1)
-        M.
-    shift : ndarray of shape (d + k,)
-        The centre of features and targets.
-    n : int
-        Rows so far.
+    ``matrix`` is M, ``shift`` the centre of features and targets, and ``n`` the number of rows so far.
 
     Examples
     --------

@@ -28,26 +28,12 @@ class LocalData(Data):
 
     .. math:: A' w = A (w / s) - \langle m, w / s\rangle, \qquad A'^T r = (A^T r - m \textstyle\sum_i r_i) / s .
 
-    Attributes
-    ----------
-    y : ndarray
-        Targets, one row each.
-    weight : ndarray or None
-        Normalised weights; None where all are ``1 / n``.
-    scaling : pair of ndarray, or None
-        What is subtracted from the columns of the table, and what they are divided by then.
-    nbytes : int
-        What a pass reads; 0 where no compiled kernel does.
-    threads : int
-        How many threads a pass may use.
-    keeps_images : bool
-        Whether a workspace keeps the images that a sweep forms: where forming them anew costs more than mixing them.
-    adjoint_reads : bool
-        Whether an adjoint reads the data; not where it only puts residuals in their places.
-    places : pair of ndarray, or None
-        Row and column of each observed entry of a matrix; None for tables.
-    sample_run : int
-        How many neighbouring rows a sample takes at a time: one where single rows are cheap to read.
+    Targets ``y`` have one row each, and normalised weights are None where all are ``1 / n``. A ``scaling`` is what is
+    subtracted from the columns of the table, and what they are divided by then. A pass reads ``nbytes``, 0 where no
+    compiled kernel does, and may use so many ``threads``. A workspace keeps the images that a sweep forms where that is
+    cheaper than to form them anew (``keeps_images``). Observed entries of a matrix have ``places``, rows and columns,
+    and an adjoint that only puts residuals there reads nothing (``adjoint_reads``). A sample takes ``sample_run``
+    neighbouring rows at a time, one where single rows are cheap to read.
     """
 
     scaling: tuple[Array, Array] | None = None

@@ -104,22 +104,9 @@ class WithResidualSum(Step):
 class Pass:
     """One read of the data: which images are formed, and what is done with them.
 
-    Attributes
-    ----------
-    step : Step
-        What is done with the images of a block.
-    data : LocalData
-        The rows.
-    vectors : tuple of ndarray
-        The parameters whose images are formed.
-    sources : tuple of (int, ndarray or None)
-        For each point the index of its vector, or its known image, or None where that is zero.
-    keep : tuple of (ndarray or None)
-        For each point, where its image is written, None where it is not kept.
-    outputs : tuple of int
-        The trailing shape of images.
-    offsets : ndarray of shape (m, ...) or None
-        Numbers added to the images of the vectors: how a shift of the features enters.
+    The images of the parameters ``vectors`` are formed, plus ``offsets``, by which a shift of the features enters. Each
+    point has as its source the index of its vector, or its known image, or None where that is zero, and as ``keep``
+    where its image is written, None where it is not kept. Images have the trailing shape ``outputs``.
     """
 
     step: Step
