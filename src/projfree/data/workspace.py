@@ -10,7 +10,7 @@ import numpy as np
 
 from projfree.algebra import Handle, Point
 from projfree.checks import Array
-from projfree.data.rows import MOST_BLOCKS, Blocks, FormImages, Pass, Step
+from projfree.data.rows import Blocks, FormImages, Pass, Step
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import lock_of, over_blocks
 
@@ -143,7 +143,8 @@ class LocalWorkspace(Workspace):
         return found
 
     def _fold(self, step: Step, images: list[Array]) -> Array:
-        cut = Blocks.of(self.data.n, MOST_BLOCKS // 4)  # predictions alone are worked on faster than rows are read
+        n = self.data.n
+        cut = Blocks(n, 4 * Blocks.of(n).rows)  # predictions alone are worked on faster than rows are read
         parts: list[Any] = [None] * cut.count
 
         def block(k: int) -> None:
