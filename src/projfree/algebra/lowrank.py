@@ -68,7 +68,7 @@ class LowRank(Structured):
         self.shape, self.terms = FactoredShape(shape), tuple(terms)
 
     @property
-    def low(self) -> LowRank:
+    def low(self) -> LowRank:  # type: ignore[override]  # read-only here
         return self  # no attribute: a cycle would keep the memory until it is looked for
 
     @classmethod
@@ -122,15 +122,6 @@ class LowRank(Structured):
         """The singular values, largest first."""
         left, right = self.factors()
         return singular_values(np.asarray(np.linalg.qr(left, mode="r")) @ np.asarray(np.linalg.qr(right, mode="r")).T)
-
-    def folded(self) -> LowRank:
-        """The same matrix with no more columns than its smaller side has rows: where there are more, its entries."""
-        if self.rank <= min(self.shape):
-            return self
-        (left, right), (m, n) = self.factors(), self.shape
-        if m <= n:
-            return LowRank.of(np.eye(m), right @ left.T, self.cut)
-        return LowRank.of(left @ right.T, np.eye(n), self.cut)
 
     @property
     def capacity(self) -> int:

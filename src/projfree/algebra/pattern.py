@@ -95,7 +95,7 @@ class OnPattern(Structured):
         self.pattern, self.shape, self.values = pattern, pattern.shape, values
 
     @property
-    def on(self) -> OnPattern:
+    def on(self) -> OnPattern:  # type: ignore[override]  # read-only here
         return self  # no attribute: a cycle would keep the memory until it is looked for
 
     def __mul__(self, a: Any) -> OnPattern:

@@ -32,21 +32,15 @@ class Structured:
     ----------
     shape : FactoredShape
         The shape.
+    low, on : LowRank, OnPattern, optional
+        The part in factors, and the part on the observed entries.
     """
 
     shape: FactoredShape
+    low: LowRank | None = None
+    on: OnPattern | None = None
     dtype, ndim = np.dtype(np.float64), 2
     __array_ufunc__ = None
-
-    @property
-    def low(self) -> LowRank | None:
-        """The part in factors."""
-        return None
-
-    @property
-    def on(self) -> OnPattern | None:
-        """The part on the observed entries."""
-        return None
 
     def __mul__(self, a: Any) -> Any:
         raise NotImplementedError
@@ -156,27 +150,22 @@ class Structured:
 class Mixture(Structured):
     """A low-rank matrix plus one on the pattern: what a gradient step makes of a low-rank iterate."""
 
+    low: LowRank
+    on: OnPattern
+
     def __init__(self, low: LowRank, on: OnPattern) -> None:
-        self.shape, self._low, self._on = low.shape, low, on
-
-    @property
-    def low(self) -> LowRank:
-        return self._low
-
-    @property
-    def on(self) -> OnPattern:
-        return self._on
+        self.shape, self.low, self.on = low.shape, low, on
 
     def __mul__(self, a: Any) -> Any:
-        return Mixture(self._low * a, self._on * a)
+        return Mixture(self.low * a, self.on * a)
 
     def gram(self) -> Array:
         """The Gram matrix of the smaller side, from the parts."""
-        (left, right), apply = self._low.factors(), self._on.transposed_times
+        (left, right), apply = self.low.factors(), self.on.transposed_times
         if self.shape[0] < self.shape[1]:
-            left, right, apply = right, left, self._on.times
+            left, right, apply = right, left, self.on.times
         mixed: Array = apply(left) + 0.5 * right @ (left.T @ left)
-        out = self._on.gram()
+        out = self.on.gram()
         for start in range(0, len(out), SLAB):
             at = slice(start, start + SLAB)
             out[at] += mixed[at] @ right.T + right[at] @ mixed.T
@@ -188,9 +177,9 @@ class Mixture(Structured):
     @cached_property
     def _size(self) -> float:
         # Inner products of the parts, which may cancel, err by a unit of rounding for each of their terms.
-        terms = sum(self.shape) + self._low.rank**2 + self._on.count
+        terms = sum(self.shape) + self.low.rank**2 + self.on.count
         error = terms * float(np.finfo(np.float64).eps) * self.scale**2
-        square = self._low.inner(self._low) + 2.0 * self._on.inner(self._low) + self._on.size() ** 2
+        square = self.low.inner(self.low) + 2.0 * self.on.inner(self.low) + self.on.size() ** 2
         return float(np.sqrt(max(square, 0.0) + error))
 
 

@@ -161,7 +161,7 @@ class StackedPattern(Structured):
         self.shape = FactoredShape((A.shape[0] + D.shape[0], A.shape[1] + C.shape[1]))
 
     @property
-    def on(self) -> Any:
+    def on(self) -> Any:  # type: ignore[override]  # read-only here
         return self
 
     def __mul__(self, a: Any) -> StackedPattern:
@@ -235,7 +235,3 @@ class StackedPattern(Structured):
             out[first, second] += products(G, H, by_rows)
         out[far, near] = out[near, far].T
         return out
-
-    def describe(self) -> str:
-        """A few words."""
-        return f"three blocks of {', '.join(f'{part.count:,}' for part in self.blocks)} entries"
