@@ -28,7 +28,7 @@ def seconds(loss, n, d, p, repeat):
     X, w = rng.standard_normal((n, d)), rng.standard_normal(d) / np.sqrt(d)
     u = X @ w
     y = u + rng.standard_normal(n) if loss == "squared" else np.where(u + rng.logistic(size=n) > 0, 1.0, -1.0)
-    f = Objective(Squared() if loss == "squared" else Logistic(), as_data(X, y), form="auto")
+    f = Objective(Squared() if loss == "squared" else Logistic(), as_data(X, y))
     ball = LpBall(p, 1.0)
     ball = ball.resized(0.5 * ball.norm(w))
     times = []

@@ -154,7 +154,7 @@ class Completion:
 
     def objective(self) -> Objective:
         """A fresh objective."""
-        return Objective(Squared(), as_data(self.at, self.y), form="data")
+        return Objective(Squared(), as_data(self.at, self.y))
 
     @cached_property
     def observed(self) -> Array:

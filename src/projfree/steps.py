@@ -182,13 +182,13 @@ class Backtracking(StepRule):
         gap, length = hull.gap, hull.squared_length
         if gap <= 0.0 or length <= 0.0:
             return 0.0, memory
-        value = hull.at(np.zeros(1)).value
+        value = hull.value(np.zeros(1))
         # In the beginning: the curvature that makes the first trial a tenth of the way.
         M = memory * RELAX if memory > 0.0 else 10.0 * gap / length
         for _ in range(TRIALS):
             gamma = min(1.0, gap / (M * length))
             model = value - gamma * gap + 0.5 * gamma**2 * M * length
-            new = hull.at(np.array([gamma])).value
+            new = hull.value(np.array([gamma]))
             if new <= model + ROUNDING * abs(value) and new <= value:
                 return gamma, M
             M *= RAISE

@@ -75,7 +75,7 @@ def methods(problem: Problem) -> list[Solver]:
     f, ball = problem.f, problem.ball
     inner: SmoothFunction = f.f if isinstance(f, Perturbed) else f
     sampled = not isinstance(inner, BlackBox | QuadraticForm)
-    smooth = np.isfinite(problem.loss.smoothness) or problem.intercept
+    smooth = np.isfinite(problem.loss.smoothness)
     out = [*FREE, FrankWolfe(ShortStep(L=max(inner.smoothness(), 1e-300)))] if smooth else [*FREE]
     out += CORRECTIVE if f.convex and f.structure.predictions else ()
     out += SAMPLED if sampled else ()

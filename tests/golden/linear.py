@@ -108,7 +108,7 @@ LOSSES = {
     "quantile, intercept, PA": fixed(of(Quantile(0.7, 0.02), t.X, t.Y + 3.0, intercept=True), L15, PA),
     "quantile, plan": searching(of(Quantile(0.7, 0.001), t.X, t.Y + 3.0, intercept=True), L15, tol=1e-3),
     "poisson, PA": fixed(of(Poisson(), t.X, t.COUNTS), LpBall(1.5, 0.3), PA),
-    "poisson, weights, intercept, FISTA": fixed(of(Poisson(), t.X, t.COUNTS, t.WEIGHT, intercept=True), L2, FISTA),
+    "poisson, weights, intercept, FW": fixed(of(Poisson(), t.X, t.COUNTS, t.WEIGHT, intercept=True), L2, FW),
     "gamma, 3 outputs, intercept, PA": fixed(of(Gamma(), t.X, t.AMOUNTS, intercept=True), ROWS, PA),
     "gamma, plan": searching(of(Gamma(), t.X, t.AMOUNTS[:, 0]), L15),
 }

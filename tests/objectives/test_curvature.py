@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from projfree import Logistic, LpBall, Objective, Softmax, Squared, as_data
 from projfree.data import gram as moments
 from projfree.data.rows import Rows
-from projfree.objectives.hull import HullSums
+from projfree.objectives.row_steps import HullSums
 from projfree.testing.sealed import SealedData
 
 N, D, K = 701, 4, 5

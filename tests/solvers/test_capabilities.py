@@ -101,8 +101,8 @@ class Wrapped(SmoothFunction):
     def evaluate(self, x, also=(), *, tangent=True, read=True, keep=False, near=False):
         return self.f.evaluate(x, also, tangent=tangent, read=read)
 
-    def hull(self, points, gradient=None, tilt=None):
-        return self.f.hull(points, gradient, tilt)
+    def hull(self, points, gradient=None):
+        return self.f.hull(points, gradient)
 
     def hessian(self, x, features=None):
         return self.f.hessian(x, features)
@@ -155,7 +155,7 @@ def test_a_new_objective_with_a_form_is_solved_outright():
 
 def test_a_new_quadratic_without_a_form():
     f = Wrapped(SQUARES)
-    f.structure = replace(SQUARES.structure, name="Bare", data="", hessian=False)
+    f.structure = replace(SQUARES.structure, name="Bare", hessian=False)
     with pytest.raises(TypeError, match=r"Direct needs a quadratic of features.*got Bare;"):
         minimize(f, LpBall(2, 1.0), Direct())
     assert not isinstance(plan(f, LpBall(2, 1.0)).solver, Direct | ConstrainedNewton)

@@ -116,7 +116,7 @@ ENTRIES = as_data(Entries([0, 1], [1, 0], shape=(2, 3)), [1.0, 2.0])
     [
         (Direct(), Objective(Logistic(), as_data(X, np.sign(Y))), LpBall(2, 1.0), "Logistic.*ConstrainedNewton"),
         (Direct(), Objective(Huber(1.0), as_data(X, Y)), LpBall(2, 1.0), "Huber.*CorrectivePrimalAveraging"),
-        (Direct(), Objective(Squared(), ENTRIES), SchattenBall(1, 1.0), "EntriesData.*CorrectivePrimalAveraging"),
+        (Direct(), Objective(Squared(), ENTRIES), SchattenBall(1, 1.0), "of shape .*CorrectivePrimalAveraging"),
         (Direct(), QuadraticForm(np.diag([1.0, -1.0]), np.ones(2)), LpBall(2, 1.0), "convex.*FrankWolfe"),
     ],
 )

@@ -51,10 +51,10 @@ class Loss(ABC):
     kernel: ClassVar[Callable[..., None] | None] = None
 
     def __init_subclass__(cls, **settings: Any) -> None:
-        """Inherit no constant and no closed form of the parent where a subclass of a loss is another function."""
+        """Inherit no constant and no kernel of the parent where a subclass of a loss is another function."""
         super().__init_subclass__(**settings)
         if any(name in vars(cls) for name in ("value", "derivative", "second")):
-            for name in ("lower_bound", "rounding", "kernel", "intercept_step", "smoothing_error", "lipschitz"):
+            for name in ("lower_bound", "rounding", "kernel", "smoothing_error", "lipschitz"):
                 first = next((base for base in reversed(cls.__mro__) if name in vars(base)), cls)
                 if first is not cls and name not in vars(cls):
                     setattr(cls, name, vars(first)[name])
@@ -95,9 +95,8 @@ class Loss(ABC):
 class LogLinkLoss(Loss):
     """A loss whose mean is the exponential of the prediction, and whose second derivative has no bound.
 
-    Objectives are smooth all the same if they have an intercept in closed form (`intercept_step`); rules that need a
-    constant refuse elsewhere. The second derivative and the size of the first are at most 3 (value + floor): what
-    rounding does to sums is bounded by these.
+    Step rules that need a largest curvature refuse it. The second derivative and the size of the first are at most
+    3 (value + floor): what rounding does to sums is bounded by these.
     """
 
     smoothness = math.inf
@@ -106,16 +105,9 @@ class LogLinkLoss(Loss):
     def floor(self, y: Array) -> Array:
         """What the error of a value is relative to besides the value, which is a difference of larger terms.
 
-        A value errs by at most `rounding` eps times the sum of value and floor, and a derivative is, up to `ROUNDING`
+        A value errs by at most `rounding` eps times the sum of value and floor, and a derivative is, up to `rounding`
         eps times itself, that of a prediction which differs by at most `rounding` eps.
         """
-
-    def intercept_step(self, slope: Array, second: Array) -> Array | None:
-        """The step to the best intercept from weighted means of both derivatives, None without a closed form.
-
-        The mean of second derivatives at the best intercept is then the same for all predictions.
-        """
-        return None
 
     def mean(self, u: Array) -> Array:
         return np.exp(u)

@@ -21,10 +21,7 @@ class Poisson(LogLinkLoss):
     .. math::
         \ell(u, y) = e^u - y u + (y \log y - y), \qquad \ell' = e^u - y, \qquad \ell'' = e^u, \qquad y \ge 0.
 
-    Never negative, and zero where :math:`e^u = y`. The second derivative has no bound. With an intercept the objective
-    is smooth all the same: the best intercept is :math:`\log\bar y - \log\operatorname{mean} e^u`, and what is left is
-    a logarithm of a mean of exponentials. Without one, rules that need a smoothness constant refuse.
-
+    Never negative, and zero where :math:`e^u = y`. The second derivative has no bound: step rules that need one refuse.
     For :math:`u > 80` the loss is continued by its tangent at 80, where a mean would exceed 5e34; `second` stays as it
     is at 80.
 
@@ -60,9 +57,6 @@ class Poisson(LogLinkLoss):
     def floor(self, y: Array) -> Array:
         return np.asarray(y * (4 + np.abs(log_of(y))))
 
-    def intercept_step(self, slope: Array, second: Array) -> Array:
-        return np.log1p(-slope / second)  # log(mean y / mean e^u)
-
     def targets(self, y: Array) -> Array:
         return within(y, 0, 10**30, "a Poisson loss takes counts, or other numbers that are not negative")
 
@@ -84,12 +78,8 @@ class Gamma(LogLinkLoss):
         \ell(u, y) = y e^{-u} + u - \log y - 1, \qquad \ell' = 1 - y e^{-u}, \qquad \ell'' = y e^{-u}, \qquad y > 0.
 
     Never negative, and zero where :math:`e^u = y`; errors count relative to the mean. The second derivative has no
-    bound. With an intercept the objective is smooth all the same: the best intercept is
-    :math:`\log\operatorname{mean}(y e^{-u})`, and what is left is a logarithm of a mean of exponentials. Without one,
-    rules that need a smoothness constant refuse.
-
-    For :math:`u < -45` the loss is continued by its tangent at -45, where a mean would be far below all targets that
-    are taken (1e-15 to 1e15); `second` stays as it is at -45.
+    bound: step rules that need one refuse. For :math:`u < -45` the loss is continued by its tangent at -45, where a
+    mean would be far below all targets that are taken (1e-15 to 1e15); `second` stays as it is at -45.
 
     Examples
     --------
@@ -122,9 +112,6 @@ class Gamma(LogLinkLoss):
 
     def floor(self, y: Array) -> Array:
         return np.asarray(4 + np.abs(log_of(y)))
-
-    def intercept_step(self, slope: Array, second: Array) -> Array:
-        return -np.log1p(slope / second)  # log mean(y e^-u), because slope + second is the sum of the weights
 
     def targets(self, y: Array) -> Array:
         return within(y, 1 / 10**15, 10**15, "a Gamma loss takes positive amounts")

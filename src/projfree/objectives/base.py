@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from projfree.algebra import FactoredShape, Minorant, Pattern, Point, Structured, frozen
 from projfree.checks import Array, all_finite, real_array
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.evaluation import Evaluation, Memory
 
 if TYPE_CHECKING:
     from projfree.losses.base import Loss
@@ -29,24 +30,18 @@ class FunctionStructure:
     ----------
     name : str
         The function in a few words.
-    data : str
-        The kind of data, for messages; empty where there is none.
     n : int or None
         The number of rows, which samples are drawn from; None where there is nothing to sample.
     outputs : int
         Predictions for each row.
-    quadratic : bool
-        Whether the function is a quadratic of its parameter.
-    hessian : bool
-        Whether the matrix of a `hessian` can be formed; that of a quadratic is that of a `quadratic_form`.
+    quadratic, hessian : bool
+        Whether the function is a quadratic of its parameter, and whether the matrix of a `hessian` can be formed; that
+        of a quadratic is that of a `quadratic_form`.
     predictions : bool
         Whether predictions of points are known, so that the function on a hull of points costs no pass.
-    own_rows : bool
-        Whether each row belongs to a single column of the parameter, as with tasks.
-    coupled : bool
-        Whether the outputs of a row share one loss.
-    form : {"auto", "gram", "data"}
-        Whether the Gram matrix of a quadratic is asked for, ruled out or left to the plan.
+    own_rows, coupled : bool
+        Whether each row belongs to a single column of the parameter, as with tasks; whether the outputs of a row share
+        one loss.
     loss : Loss or None
         The loss of one row where the function is a mean of it over data, so that others can recompute it.
     least : float
@@ -63,12 +58,11 @@ class FunctionStructure:
     rounding : Rounding or None
         How far values and bounds move where rows are summed in another way; None where that is not known.
     contradicted : bool or None
-        Whether a tangent was found above a value elsewhere, so that the function is not convex. None where nobody has
-        to look: only the users of functions of their own may state what is not so.
+        Whether a tangent was above a value elsewhere, so that the function is not convex. None where nobody has to
+        look: only the users of functions of their own may state what is not so.
     """
 
     name: str
-    data: str = ""
     n: int | None = None
     outputs: int = 1
     quadratic: bool = False
@@ -76,7 +70,6 @@ class FunctionStructure:
     predictions: bool = True
     own_rows: bool = False
     coupled: bool = False
-    form: str = "auto"
     loss: Loss | None = None
     least: float = -math.inf
     smoothing_error: float = 0.0
@@ -90,9 +83,6 @@ class FunctionStructure:
     def quadratic_form(self) -> bool:
         """Whether `SmoothFunction.quadratic_form` gives one."""
         return self.quadratic and self.hessian
-
-    def __str__(self) -> str:
-        return f"{self.name} on {self.data}" if self.data else self.name
 
 
 class SmoothFunction(ABC):
@@ -155,8 +145,8 @@ class SmoothFunction(ABC):
         return self.evaluate(x, tangent=False).value
 
     @abstractmethod
-    def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
-        """The function on the simplex spanned by ``points``, see `Hull`."""
+    def hull(self, points: tuple[Point, ...], gradient: Array | None = None) -> Hull:
+        """The function on the simplex spanned by ``points``, given its gradient at the first one; see `Hull`."""
 
     @abstractmethod
     def smoothness(self) -> float:
@@ -178,7 +168,7 @@ class SmoothFunction(ABC):
         return None
 
     def quadratic_form(self) -> QuadraticForm | None:
-        """The function as a quadratic form of its columns, None where it has none; may cost one pass, which is kept.
+        """The function as a quadratic form of its columns; may cost one pass, which is kept.
 
         None if ``structure.quadratic_form`` is False, and only then.
         """
@@ -200,6 +190,38 @@ class SmoothFunction(ABC):
     def reported(self) -> SmoothFunction:
         """The function whose value and bound a run reports; differs from the one that is run on if perturbed."""
         return self
+
+
+class CalledFunction(SmoothFunction):
+    """A function whose value and tangent come together, from the parameter alone, and are remembered."""
+
+    def __init__(self, shape: tuple[int, ...], structure: FunctionStructure) -> None:
+        self.shape, self.structure = shape, structure
+        self._calls, self._memory = 0, Memory()
+
+    @abstractmethod
+    def _evaluate(self, x: Point) -> Evaluation:
+        """The value and the tangent at ``x``."""
+
+    @property
+    def passes(self) -> float:
+        """Calls of the function, or products with its matrix, so far."""
+        return float(self._calls)
+
+    def open(self) -> Self:
+        f = copy(self)
+        f._calls, f._memory = 0, Memory()
+        return f
+
+    def evaluate(
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, read: bool = True, **_: bool
+    ) -> Evaluation:
+        check_point(self, x)
+        known = self._memory.recall(x, tangent)
+        if known is None:
+            known = self._memory.keep(self._evaluate(x)) if read else Evaluation(x, math.nan)
+        further = also if read and self.structure.predictions else ()
+        return replace(known, also=tuple(self.evaluate(p) for p in further)) if further else known
 
 
 def check_point(f: SmoothFunction, x: Point) -> None:

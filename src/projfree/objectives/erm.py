@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -21,11 +21,9 @@ from projfree.objectives.base import FunctionStructure, SmoothFunction, check_po
 from projfree.objectives.evaluation import Evaluation, Memory
 from projfree.objectives.hessian import RowHessian
 from projfree.objectives.hull import Hull
-from projfree.objectives.intercept import Centred, Intercept, Profiled
+from projfree.objectives.intercept import Centred, Intercept, Profiled, smoothness_of
 from projfree.objectives.quadratic import QuadraticForm, gram_form
 from projfree.objectives.row_steps import ValueSum
-
-FORMS = ("auto", "gram", "data")
 
 
 class Objective(SmoothFunction):
@@ -38,15 +36,13 @@ class Objective(SmoothFunction):
     data : Data
         The linear map and the targets, from `as_data`.
     fit_intercept : bool
-        Whether an unconstrained offset is minimised out: exactly for convex losses, locally for others.
-    form : {"auto", "gram", "data"}
-        For the squared loss, whether the plan may go through the Gram matrix: one pass in all, then O(d^2) an
-        iteration. "gram" asks for it, "data" rules it out, "auto" leaves it to the plan.
+        Whether to fit an intercept, which is not constrained: it is minimised out exactly for convex losses, locally
+        for others.
 
     Notes
     -----
-    A tangent costs one read of X: images, residuals and the adjoint are formed block by block. With an intercept and a
-    loss that is not quadratic it costs two, because the intercept depends on the whole image; for squares it is
+    A tangent costs one read of X: predictions, residuals and the adjoint are formed block by block. With an intercept
+    and a loss that is not quadratic it costs two, because the intercept depends on all predictions; for squares it is
     corrected afterwards, through the mean row.
 
     Examples
@@ -61,17 +57,10 @@ class Objective(SmoothFunction):
     #: Whether values are those of the exact loss, of which this one is a smoothed form.
     _exact = False
 
-    def __init__(self, loss: Loss, data: Data, fit_intercept: bool = False, form: str = "auto") -> None:
+    def __init__(self, loss: Loss, data: Data, fit_intercept: bool = False) -> None:
         instance("loss", loss, Loss, "Objective(Squared(), as_data(X, y))")
         instance("data", data, Data, "Objective(Squared(), as_data(X, y))")
-        if form not in FORMS:
-            raise ValueError(f"`form` must be one of {', '.join(map(repr, FORMS))}, got {form!r}.")
-        if form == "gram" and not (is_squared(loss) and len(data.shape(())) == 1):
-            raise ValueError(
-                f'`form="gram"` needs the squared loss on a table of features, got {loss!r}; leave it out.'
-            )
-        self.form, self.fit_intercept = form, flag("fit_intercept", fit_intercept)
-        kind: type[Intercept] = Intercept
+        self.fit_intercept, kind = flag("fit_intercept", fit_intercept), Intercept
         if self.fit_intercept and loss.coupled and type(loss) is not Softmax:
             raise TypeError(
                 f"`fit_intercept=True` needs a loss of single outputs, or `Softmax()`: how far those of {loss!r} may "
@@ -83,28 +72,24 @@ class Objective(SmoothFunction):
 
     def _hold(self, loss: Loss, data: Data, kind: Any) -> None:
         """Take the data in, with targets as the loss wants them and the strategy for the intercept."""
-        self.loss, self.convex = loss, loss.convex
-        self.data = data.with_targets(loss.targets)
+        self.loss, self.convex, self.data = loss, loss.convex, data.with_targets(loss.targets)
         self.outputs = loss.outputs(self.data.quantile(1.0)[None])
-        self.shape = data.shape(self.outputs)
-        strategy = kind(loss, self.data, self.outputs)
-        self.intercept_strategy: Intercept = strategy
+        self.shape, k = data.shape(self.outputs), math.prod(self.outputs)
+        self.intercept_strategy = strategy = cast("Intercept", kind(loss, self.data, self.outputs))
         # A Hessian needs a table of features, for entries of a matrix have too many parameters; of losses that couple
         # outputs, softmax is the one whose curvature is known to be a sum of squares over pairs.
         hessian = len(data.shape(())) == 1 and (not loss.coupled or type(loss) is Softmax)
         self.structure = FunctionStructure(
             name=f"{loss!r}{strategy.described}",
-            data=type(self.data).__name__ if strategy.measured else "",
             n=data.n,
-            outputs=math.prod(self.outputs),
+            outputs=k,
             quadratic=is_squared(loss),
             hessian=hessian,
             own_rows=not hessian and self.data.column_stats.terms > 0,
             coupled=loss.coupled,
-            form=self.form,
             loss=loss if strategy.measured else None,  # whoever recomputes it needs the offsets too
             least=loss.lower_bound,  # values are means of losses, and offsets add a penalty
-            smoothing_error=loss.smoothing_error * math.prod(self.outputs) if isinstance(loss, SmoothedLoss) else 0.0,
+            smoothing_error=loss.smoothing_error * k if isinstance(loss, SmoothedLoss) else 0.0,
             term_size=None if math.isfinite(loss.smoothness) else strategy.rounding.floor,
             pattern=getattr(self.data.column_stats.mean, "pattern", None),
             intercept_shape=None if strategy.constant is None else strategy.constant.shape,
@@ -147,20 +132,20 @@ class Objective(SmoothFunction):
         else:
             found = strategy.value_with(workspace, x, b[0])
         # A search for the intercept ends early at a deadline, which the check at exit has not.
-        found = replace(found, fresh=True) if alone and not expired() else found
+        found = replace(found, fresh=alone and not expired() and not self._exact)
         if self._exact or self.structure.smoothing_error:
-            found = self._stated(found)
+            found = self._report(found)
         return self._memory.keep(found)
 
-    def _stated(self, found: Evaluation) -> Evaluation:
+    def _report(self, found: Evaluation) -> Evaluation:
         """An evaluation of a smoothed loss with that of the reported function, which exceeds it by so much at most.
 
         Tangents of the smoothed loss lie below the reported one as well.
         """
-        also = tuple([self._stated(each) for each in found.also])
+        also = tuple([self._report(each) for each in found.also])
         if self._exact:  # at the intercept that is best for the smoothed loss
-            value = float(self.workspace.fold(ValueSum(self.loss, found.intercept, exact=True), (found.point,))[0])
-            return replace(found, value=value, also=also, fresh=False)
+            exact = self.workspace.fold(ValueSum(self.loss, found.intercept, exact=True), (found.point,))
+            return replace(found, value=float(exact[0]), also=also)
         inner = Evaluation(found.point, found.value + self.structure.smoothing_error, found.tangent)
         return replace(found, also=also, inner=inner)
 
@@ -184,10 +169,11 @@ class Objective(SmoothFunction):
         return f
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
-        return Minorant(-np.inf, self.intercept_strategy.estimate(self.workspace.sample(m, rng), x))
+        strategy, sample = self.intercept_strategy, self.workspace.sample(m, rng)
+        return Minorant(-np.inf, strategy.tangent(sample, (x,), (strategy.guess(x),)).slope.gradient)
 
-    def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
-        return self.intercept_strategy.hull(self.workspace, points, gradient, tilt)
+    def hull(self, points: tuple[Point, ...], gradient: Array | None = None) -> Hull:
+        return self.intercept_strategy.hull(self, points, gradient)
 
     def hessian(self, x: Point, features: Array | None = None) -> RowHessian:
         return RowHessian(self, x, features)
@@ -211,10 +197,9 @@ class Objective(SmoothFunction):
         self.shared["quadratic form"] = gram_form(gram, self.fit_intercept, self.data.column_stats.errors)
 
     def smoothness(self) -> float:
-        if not math.isfinite(self.loss.smoothness):
-            return self.intercept_strategy.lipschitz()
+        smoothness = smoothness_of(self.loss)
         self.workspace.rows_read += self.data.n if self.data.column_stats.terms else 0
-        return self.loss.smoothness * largest_eigenvalue(self.data, centred=self.fit_intercept and self.convex)
+        return smoothness * largest_eigenvalue(self.data, centred=self.fit_intercept and self.convex)
 
     def fingerprint(self) -> str:
         if "fingerprint" not in self.shared:  # runs of a path ask for it again and again

@@ -15,7 +15,7 @@ MOST_EVALUATIONS = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """The value at a point and, where it was asked for, the tangent there.
+    """The value at a point and, if it was computed, the tangent there.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Evaluation:
     value : float
         The value there, NaN where rows were sampled.
     tangent : Minorant or None
-        The tangent there, or an estimate of it from sampled rows; None where no tangent was asked for.
+        The tangent there, or an estimate of it from sampled rows.
     also : tuple of Evaluation
         The values at further points that came with the same read.
     inner : Evaluation or None
@@ -68,13 +68,13 @@ class Evaluation:
 
     @property
     def slope(self) -> Minorant:
-        """The tangent, which must have been asked for."""
+        """The tangent, which must have been computed."""
         assert self.tangent is not None
         return self.tangent
 
 
 class Memory:
-    """The last few evaluations of a function in one workspace, so that asking twice costs nothing."""
+    """The last few evaluations of a function in one workspace."""
 
     def __init__(self) -> None:
         self._kept: dict[Handle, Evaluation] = {}
@@ -82,16 +82,13 @@ class Memory:
     def __reduce__(self) -> tuple[type[Memory], tuple[()]]:
         return Memory, ()  # a copy remembers nothing
 
-    def __contains__(self, handle: Handle) -> bool:
-        return handle in self._kept
-
     def __iter__(self) -> Iterator[Evaluation]:
         return iter(self._kept.values())
 
     def recall(self, x: Point, tangent: bool) -> Evaluation | None:
-        """The evaluation of ``x``, if there is one and it has what is asked for."""
-        found = self._kept.get(x.handle)
-        return None if found is None or (tangent and found.tangent is None) else found
+        """The evaluation of ``x``, None where there is none or its tangent is missing."""
+        known = self._kept.get(x.handle)
+        return None if known is None or (tangent and known.tangent is None) else known
 
     def keep(self, found: Evaluation) -> Evaluation:
         """Remember an evaluation and those that came with it; returns it."""
@@ -99,7 +96,5 @@ class Memory:
         for each in (*found.also, found):
             old = kept.pop(each.point.handle, None)
             kept[each.point.handle] = each if old is None or each.tangent is not None else old
-        while len(kept) > MOST_EVALUATIONS:
-            del kept[next(iter(kept))]
-        self._kept = kept
+        self._kept = dict(list(kept.items())[-MOST_EVALUATIONS:])
         return found

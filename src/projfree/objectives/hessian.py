@@ -7,10 +7,9 @@ For functions that are not convex it is that of a convex quadratic model that to
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,9 +20,9 @@ from projfree.data.gram import Moments
 from projfree.data.rows import Rows, Step
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
-from projfree.objectives.hull import RCOND, curvature_products
+from projfree.objectives.hull import RCOND, Local
 from projfree.objectives.intercept import outer
-from projfree.objectives.row_steps import Curvatures, InterceptSums, by_column, curvature, weigh
+from projfree.objectives.row_steps import Curvature, Curvatures, HullSums, by_column, weigh
 
 if TYPE_CHECKING:
     from projfree.numerics.group_l1_qp import Columns
@@ -92,7 +91,7 @@ class RowHessian(Hessian):
 
     def __init__(self, f: Objective, x: Point, features: Array | None = None) -> None:
         self._f, self._workspace, self._x, self._features = f, f.workspace, x, features
-        self._loss, self._outputs, self._k = f.loss, f.outputs, math.prod(f.outputs)
+        self._loss, self._outputs, self._k = f.loss, f.outputs, f.structure.outputs
         self._constant, self._free = is_squared(f.loss), f.fit_intercept
 
     @cached_property
@@ -112,31 +111,21 @@ class RowHessian(Hessian):
     @cached_property
     def _formed(self) -> tuple[Array, tuple[Array, Array] | None]:
         """The matrix, and the response of the intercept."""
-        k, step, pairs = self._k, Curvatures(self._loss, self._b), self._k * (self._k - 1) // 2
+        k, free = 1 if self._constant else self._k, self._free  # all outputs of squares have the same matrix
+        step: Step = PairWeights(self._loss, self._b) if self._loss.coupled else Curvatures(self._loss, self._b)
         if self._loss.coupled:
-            wanted = Moments(pairs, self._free, self._features)
-            M = self._workspace.moments(PairWeights(self._loss, self._b), self._x, wanted)
-            H, response = self._eliminated(_interleaved(M, k))
+            wanted = Moments(k * (k - 1) // 2, free, self._features)
+            joint = _interleaved(self._workspace.moments(step, self._x, wanted), k)
         else:
-            m = 1 if self._constant else k  # all outputs of squares have the same matrix
-            M = self._workspace.moments(step, self._x, Moments(m, self._free, self._features))
-            joint = M.reshape(len(M[0]), 1, len(M[0]), 1) if m == 1 else np.zeros((len(M[0]), m, len(M[0]), m))
-            for j in range(m if m > 1 else 0):
+            M = self._workspace.moments(step, self._x, Moments(k, free, self._features))
+            size = M.shape[1]
+            joint = M.reshape(size, 1, size, 1) if k == 1 else np.zeros((size, k, size, k))
+            for j in range(k if k > 1 else 0):
                 joint[:, j, :, j] = M[j]
-            H, response = self._eliminated(joint)
-        if self._features is not None:
-            return H, None
-        if self._constant:
-            return np.kron(H, np.eye(k)) if k > 1 else H, None
-        if response is not None:  # the moments are about a row that is not zero
-            response = response[0] + np.kron(self._f.data.column_stats.centre[:, None], np.eye(k)), response[1]
-        return H, response
-
-    def _eliminated(self, joint: Array) -> tuple[Array, tuple[Array, Array] | None]:
-        """The Hessian without its last coordinate, which is that of the intercept, and the intercept's response."""
-        d, k, response = len(joint) - 1, joint.shape[1], None
+        # The last coordinate is that of the intercept.
+        d, response = len(joint) - 1, None
         H = joint[:d, :, :d, :].reshape(d * k, d * k)
-        if self._free:
+        if free:
             cross, own = joint[:d, :, d, :].reshape(d * k, k), joint[d, :, d, :]
             if k > 1:  # softmax does not see a common shift of its intercepts
                 inverse = np.linalg.pinv(own, rcond=RCOND, hermitian=True)
@@ -146,14 +135,20 @@ class RowHessian(Hessian):
             H -= response[0] @ cross.T
         H += H.T
         H *= 0.5
+        if self._features is not None:
+            return H, None
+        if self._constant:
+            return np.kron(H, np.eye(self._k)) if self._k > 1 else H, None
+        if response is not None:  # the moments are about a row that is not zero
+            response = response[0] + np.kron(self._f.data.column_stats.centre[:, None], np.eye(k)), response[1]
         return H, response
 
     @cached_property
     def _of_intercept(self) -> tuple[Array, Any]:
         """The second derivative in the intercept and, unless outputs are coupled, how gradients change with it."""
         if self._loss.coupled:
-            sums = self._workspace.fold(InterceptSums(self._loss, np.asarray(self._b)), (self._x,))
-            return sums[1 + 2 * self._k :].reshape(self._k, self._k), None
+            sums = self._workspace.fold(HullSums(self._loss, (), np.asarray(self._b)), (self._x,))
+            return Local.unpack(sums, self._k).hessian, None
         sums, cross = self._workspace.sweep(Curvatures(self._loss, self._b), (self._x,))
         return sums.reshape(self._outputs), cross
 
@@ -184,13 +179,13 @@ class RowHessian(Hessian):
 
     def products(self, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
         q, m, k = len(points), len(points) + len(others), self._k
-        step = DirectionProducts(self._loss, self._f.located_intercept(self._x), q)
+        step = DirectionProducts(self._loss, self._b, q)
         sums, _ = self._workspace.sweep(step, (self._x, *points, *others))
-        products = sums[: q * m].reshape(q, m)
+        products, cross, own = np.split(sums, [q * m, q * m + m * k])
+        products, cross = products.reshape(q, m), cross.reshape(m, k)
         if not self._free:
             return products
-        cross, own = sums[q * m : q * m + m * k].reshape(m, k), sums[q * m + m * k :].reshape(k, k)
-        return np.asarray(products - cross[:q] @ np.linalg.lstsq(own, cross.T, rcond=RCOND)[0])
+        return np.asarray(products - cross[:q] @ np.linalg.lstsq(own.reshape(k, k), cross.T, rcond=RCOND)[0])
 
     def columns(self, damping: float = 0.0) -> Columns | None:
         from projfree.numerics.group_l1_qp import MOST_FORMED, Columns
@@ -200,8 +195,7 @@ class RowHessian(Hessian):
         exact = self._loss.coupled and len(features) * k <= MOST_FORMED
         if exact or not f.structure.hessian:
             return None
-        b = f.located_intercept(self._x)
-        step = Curvatures(self._loss, 0.0 if b is None else b, 0.0 if self._constant else damping)
+        step = Curvatures(self._loss, self._b, 0.0 if self._constant else damping)
         found = self._workspace.moments(step, self._x, Moments(k, self._free, features, factors=True))
         if found is None:
             return None
@@ -243,24 +237,17 @@ class CurvatureTimes(Step):
     shift: Array | float
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        a = images[-1] - self.shift
-        if is_squared(self.loss):  # the same everywhere
-            product = self.loss.smoothness * a
-        elif self.loss.coupled:  # diag(p) - p p^T of each row
-            p = self.loss.mean(images[0] + self.b)
-            product = p * (a - np.einsum("ij,ij->i", p, a)[:, None])
-        else:
-            product = curvature(self.loss, images[0] + self.b, rows.y) * a
-        r = weigh(product, rows.s)
+        # That of squares is the same everywhere, so that the last point is the only one.
+        r = Curvature(self.loss, images[0] + self.b, rows, model=True).times(images[-1] - self.shift)
         return r, np.ravel(by_column(r))
 
 
 @dataclass(frozen=True)
 class DirectionProducts(Step):
-    """Products of the predictions of points through the curvature at the first one, see `curvature_products`."""
+    """Products of the predictions of points through the curvature at the first one, see `Curvature.products`."""
 
     loss: Loss
-    b: Array | None
+    b: Array | float
     fresh: int
 
     @property
@@ -268,6 +255,6 @@ class DirectionProducts(Step):
         return True
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        u = images[0] if self.b is None else images[0] + self.b
-        products = curvature_products(self.loss, partial(curvature, self.loss), u, rows, images[1:], self.fresh)
-        return None, np.concatenate([each.ravel() for each in products])
+        curvature = Curvature(self.loss, images[0] + self.b, rows, model=True)
+        products, cross = curvature.products(images[1:], self.fresh)
+        return None, np.concatenate([each.ravel() for each in (products, cross, curvature.summed())])

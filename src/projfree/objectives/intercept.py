@@ -8,14 +8,13 @@ times the range in which the optimal intercept must lie, see `Rounding.of_tangen
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projfree.algebra import UNIT, Minorant, Point, is_structured, square, zeros
+from projfree.algebra import UNIT, Minorant, Point, is_structured, zeros
 from projfree.checks import Array
 from projfree.data.base import Data
 from projfree.data.rows import FormImages, tangent_size
@@ -25,16 +24,17 @@ from projfree.losses.base import LogLinkLoss, Loss
 from projfree.losses.squared import is_squared
 from projfree.numerics.root_finding import NoRootError, find_roots
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hull import EQUAL, RCOND, Hull, HullSums, Local, Look, SquaredDifference
+from projfree.objectives.hull import EQUAL, RCOND, Hull, Local, Look
 from projfree.objectives.rounding import Rounding
-from projfree.objectives.row_steps import DerivativeSums, FloorSum, InterceptSums, Sums, TangentSums, ValueSum
+from projfree.objectives.row_steps import FloorSum, HullSums, SquaredDifference, Sums, TangentSums, ValueSum
+
+if TYPE_CHECKING:
+    from projfree.objectives.erm import Objective
 
 #: Trial steps of one search, far more than the digits of its start and of its answer take.
 MOST_STEPS = 200
 #: The damping of a step that fails grows by this factor, and falls by it after one that descends.
 DAMPING = 10.0
-#: A step for a loss that is not convex is at most this many times as long as its valley is wide.
-WIDTHS = 4.0
 #: The derivative in b counts as zero at this many units of rounding of its absolute terms.
 NOISE = 16.0
 
@@ -70,15 +70,6 @@ class Intercept:
     def _zero(self) -> Point:
         """The point w = 0, whose predictions take no read."""
         return Point(zeros(self.data.shape(self.outputs)))
-
-    def lipschitz(self) -> float:
-        """An upper bound on the curvature in the parameter, for a loss whose second derivative has none."""
-        about, way = ("", "") if self.constant is not None else (" without an intercept", "`fit_intercept=True`, ")
-        raise ValueError(
-            f"{self.loss!r}{about} has no largest curvature, which this step rule needs; use {way}a solver such as "
-            "`ConstrainedNewton()`, or a rule that searches: `Backtracking()` or `ExactLineSearch()` for Frank-Wolfe, "
-            "`BacktrackingGradient()` for projected gradients."
-        )
 
     def mean_prediction(self, w: Any) -> Array:
         """The weighted mean of the predictions of ``w``, through the mean row."""
@@ -130,48 +121,26 @@ class Intercept:
         m = Minorant(sums.value - sums.along, g, constant_error, gradient_error, 2.0 * off.features_left**2)
         return m, b
 
-    def estimate(self, workspace: Workspace, x: Point) -> Any:
-        """An unbiased estimate of the gradient at ``x`` from the rows of a sample."""
-        b = self.guess(x)
-        return workspace.sweep(DerivativeSums(self.loss, 0.0 if b is None else b), (x,))[1]
-
-    def hull(
-        self,
-        workspace: Workspace,
-        points: tuple[Point, ...],
-        gradient: Array | None,
-        tilt: Array | None,
-        look: Look | None = None,
-    ) -> Hull:
+    def hull(self, f: Objective, points: tuple[Point, ...], gradient: Array | None, look: Look | None = None) -> Hull:
         """The function on the simplex spanned by ``points``; ``look`` evaluates it if another one is given."""
         if is_squared(self.loss):
-            return Hull(
-                points, lambda own, m, b: self.expanded(workspace, own), gradient=gradient, tilt=tilt, quadratic=True
-            )
+            return Hull(f, points, lambda own, m, b: self.expanded(f.workspace, own), gradient=gradient)
 
         def fold(own: tuple[Point, ...], m: Array, b: Array) -> Local:
-            intercept = b.reshape(self.outputs) if len(b) else None
-            sums = workspace.fold(HullSums(self.loss, tuple(m.tolist()), intercept), own)
-            return Local.unpack(sums, len(m) + len(b), intercept)
+            step = HullSums(self.loss, tuple(m.tolist()), b.reshape(self.outputs) if len(b) else None)
+            return Local.unpack(f.workspace.fold(step, own), len(m) + len(b))
 
-        return Hull(
-            points,
-            look or fold,
-            lambda: self.curvature(workspace, points[:2]),
-            gradient=gradient,
-            tilt=tilt,
-            convex=self.loss.convex,
-            intercept=self.guess(points[0]) if self.searched else None,
-            locate=(lambda x: np.asarray(self.locate(workspace, (x,))[0])) if self.searched else None,
-        )
+        def bound() -> float:
+            return self.curvature(f.workspace, points[:2])
+
+        b = self.guess(points[0]) if self.searched else None
+        return Hull(f, points, look or fold, bound, gradient=gradient, convex=self.loss.convex, intercept=b)
 
     def curvature(self, workspace: Workspace, ends: tuple[Point, ...]) -> float:
         """An upper bound on the second derivative along the segment between two points."""
-        if not math.isfinite(self.loss.smoothness):
-            return self.lipschitz() * square(ends[1].w - ends[0].w)
         # The variance of the difference of predictions, or its mean square: no less, whatever the shift is.
         shift = self.mean_prediction(ends[1].w - ends[0].w) if self.loss.convex and self.searched else 0.0
-        return self.loss.smoothness * float(workspace.fold(SquaredDifference(shift), ends)[0])
+        return smoothness_of(self.loss) * float(workspace.fold(SquaredDifference(shift), ends)[0])
 
     def expanded(self, workspace: Workspace, points: tuple[Point, ...]) -> Local:
         """For squares: value, gradient and Hessian at the first point in the hull of all, intercepts minimised out."""
@@ -180,11 +149,23 @@ class Intercept:
         return Local.unpack(workspace.fold(HullSums(self.loss, (0.0,) * k, shifts=b), points), k)
 
 
+def smoothness_of(loss: Loss) -> float:
+    """The largest curvature of a loss, or an error that names what needs none."""
+    if not math.isfinite(loss.smoothness):
+        raise ValueError(
+            f"{loss!r} has no largest curvature, which this step rule needs; use a solver such as "
+            "`ConstrainedNewton()`, or a rule that searches: `Backtracking()` or `ExactLineSearch()` for Frank-Wolfe, "
+            "`BacktrackingGradient()` for projected gradients."
+        )
+    return loss.smoothness
+
+
 class Centred(Intercept):
     r"""The intercept of squares, :math:`b(w) = \bar y - \langle\bar x, w\rangle`: O(d), and one read for a tangent.
 
     The sums of a sweep tell by how much the rounded intercept misses the best one; values, gradients and the intercept
-    are then moved there.
+    are then moved there. The gradient is the same at any intercept, because rows enter it about their mean: with the
+    mean of all rows those of samples are unbiased.
     """
 
     constant: Array
@@ -196,10 +177,10 @@ class Centred(Intercept):
         self.rounding = replace(self.rounding, constant=self.constant, centred=True)
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
-        return tuple(map(self._best, points))
+        return tuple([np.asarray(self.constant - self.mean_prediction(x.w)) for x in points])
 
-    def _best(self, x: Point) -> Array:
-        return np.asarray(self.constant - self.mean_prediction(x.w))
+    def guess(self, x: Point) -> Array | None:
+        return super().guess(x) if x.intercept is not None else self.constant - self.mean_prediction(x.w)
 
     def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
         assert b is not None
@@ -209,11 +190,6 @@ class Centred(Intercept):
         b = b + sums.recentre(self.loss.smoothness).reshape(self.outputs)
         m, b = super().minorant(sums, g - outer(self.data.column_stats.mean, slope), b)
         return replace(m, gradient_error=m.gradient_error + moved), b
-
-    def estimate(self, workspace: Workspace, x: Point) -> Any:
-        # With the means of all rows, which keeps the estimate unbiased.
-        slope, g = workspace.sweep(DerivativeSums(self.loss, self._best(x)), (x,))
-        return g - outer(self.data.column_stats.mean, slope.reshape(self.outputs))
 
 
 def outer(row: Any, slope: Array) -> Any:
@@ -242,8 +218,8 @@ class Profiled(Intercept):
             if len(labels) < needed:
                 raise no_minimum(labels)
         start: Array | float = 0.0
-        if not math.isfinite(loss.smoothness):
-            start = _log_mean(loss, data)
+        if isinstance(loss, LogLinkLoss):
+            start = log_mean(loss, data)
         elif not loss.labels:
             start = data.quantile(0.5)  # the minimum of a loss that is not convex is among the targets
         self.constant = search(data.open(), loss, data, self._zero, start, outputs)
@@ -258,29 +234,9 @@ class Profiled(Intercept):
         found = [search(workspace, self.loss, self.data, x, self.guess(x), self.outputs) for x in away]
         return tuple([self.constant if has else found.pop(0) for has in known])
 
-    def lipschitz(self) -> float:
-        """The largest curvature where the best intercept has a closed form.
 
-        The second derivatives then have the same mean at every best intercept, and the Hessian is that mean times the
-        covariance of the rows under some weights, so at most the square of the largest norm of a row.
-        """
-        closed = _has_closed_form(self.loss)
-        return self._mean_second * self.data.column_stats.row_norm**2 if closed else super().lipschitz()
-
-    @cached_property
-    def _mean_second(self) -> float:
-        return float(_look(self.data.open(), self.loss, self._zero, self.constant).second.max())
-
-
-def _has_closed_form(loss: Loss) -> bool:
-    """Whether the best intercept has a closed form."""
-    return isinstance(loss, LogLinkLoss) and loss.intercept_step(np.zeros(1), np.ones(1)) is not None
-
-
-def _log_mean(loss: Loss, data: Data) -> Array | float:
-    """The logarithm of the mean target, for losses with a logarithmic link; an error where it is not finite."""
-    if not _has_closed_form(loss):
-        return 0.0
+def log_mean(loss: Loss, data: Data) -> Array:
+    """The logarithm of the mean target, the best constant prediction of a loss with a logarithmic link."""
     mean = data.mean_target()
     if np.any(mean <= 0.0):
         raise ValueError(
@@ -298,24 +254,6 @@ def no_minimum(labels: Array) -> ValueError:
     )
 
 
-@dataclass(frozen=True)
-class _Look:
-    """Value, derivatives, the rounding of these and second derivatives at one intercept."""
-
-    value: float
-    slope: Array
-    noise: Array
-    second: Array
-
-
-def _look(workspace: Workspace, loss: Loss, x: Point, b: Array) -> _Look:
-    """What one fold over the predictions of ``x`` tells at the intercept ``b``."""
-    sums, k = workspace.fold(InterceptSums(loss, b), (x,)), max(1, b.size)
-    second = sums[1 + 2 * k :].reshape((k, k) if loss.coupled else b.shape)
-    noise = NOISE * UNIT * sums[1 + k : 1 + 2 * k].reshape(b.shape)
-    return _Look(float(sums[0]), sums[1 : 1 + k].reshape(b.shape), noise, second)
-
-
 def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Any, outputs: tuple[int, ...]) -> Array:
     """The best intercept for the predictions of ``x``: shape ``()`` for one output, ``(k,)`` for several.
 
@@ -324,21 +262,19 @@ def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Any, o
     the search starts.
     """
     b = np.broadcast_to(np.asarray(start, dtype=np.float64), outputs).copy()
-    if not loss.convex or loss.coupled:
-        return _descend(lambda b: _look(workspace, loss, x, b), loss, b)
-    if isinstance(loss, LogLinkLoss):  # in closed form, as far as predictions are not too far from b for it
-        here = _look(workspace, loss, x, b)
-        with np.errstate(all="ignore"):
-            step = loss.intercept_step(here.slope, here.second)
-        b = b if step is None or not np.isfinite(step).all() else np.asarray(b + step)
+
+    def look(b: Sequence[float] | Array) -> Local:
+        return Local.unpack(workspace.fold(HullSums(loss, (), np.reshape(b, outputs)), (x,)), np.size(b))
 
     def looks(places: Sequence[float]) -> list[tuple[float, float, float]]:
-        here = _look(workspace, loss, x, np.array(places).reshape(b.shape))
-        columns = (here.slope, here.second, here.noise)
-        return list(zip(*(column.ravel().tolist() for column in columns), strict=True))
+        here = look(places)
+        columns = here.gradient, np.diag(here.hessian), _noise(here)
+        return list(zip(*(column.tolist() for column in columns), strict=True))
 
+    if not loss.convex or loss.coupled:
+        return _descend(look, loss, b)
     try:
-        return np.array(find_roots(looks, b.ravel().tolist())).reshape(b.shape)
+        return np.array(find_roots(looks, b.ravel().tolist())).reshape(outputs)
     except NoRootError:
         if loss.labels:
             raise no_minimum(np.unique(np.concatenate(data.labels()))) from None
@@ -348,28 +284,34 @@ def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Any, o
         ) from None
 
 
-def _descend(look: Callable[[Array], _Look], loss: Loss, b: Array) -> Array:
+def _noise(here: Local) -> Array:
+    """The rounding of the derivative in the intercept."""
+    assert here.sizes is not None
+    return NOISE * UNIT * here.sizes
+
+
+def _descend(look: Any, loss: Loss, b: Array) -> Array:
     """Newton steps that descend; ends at a derivative of rounding size, or where no step helps.
 
     For a loss that is not convex with the size of the curvature, and no longer than the loss is wide, so that they
     stay in its valley. Where the curvature of softmax has vanished, falling damping lets them grow.
     """
     here, least = look(b), UNIT * loss.smoothness
-    damping, wide = least, WIDTHS / math.sqrt(loss.smoothness)
+    damping, wide = least, math.inf if loss.convex else 2.0 / math.sqrt(loss.smoothness)
     for _ in range(MOST_STEPS):
-        if np.abs(here.slope).max() <= here.noise.sum() or expired():
+        if np.abs(here.gradient).max() <= _noise(here).sum() or expired():
             break
-        if loss.coupled:  # the shortest step: softmax does not see a common shift of its intercepts
-            step = -np.linalg.lstsq(here.second + damping * np.eye(len(b)), here.slope, rcond=RCOND)[0]
-        else:
-            step = np.clip(-here.slope / (np.abs(here.second) + damping), -wide, wide)
-        if np.array_equal(b + step, b):
+        H = here.hessian if loss.convex else np.abs(here.hessian)
+        # The shortest step: softmax does not see a common shift of its intercepts.
+        step = -np.linalg.lstsq(H + damping * np.eye(b.size), here.gradient, rcond=RCOND)[0]
+        new = b + np.clip(step, -wide, wide).reshape(b.shape)
+        if np.array_equal(new, b):
             break
-        there = look(b + step)
+        there = look(new)
         # Close to the minimum values agree to rounding; there the derivative decides.
         level = there.value <= here.value + EQUAL * UNIT * abs(here.value)
-        if there.value < here.value or (level and np.abs(there.slope).max() < np.abs(here.slope).max()):
-            b, here = b + step, replace(there, value=min(there.value, here.value))
+        if there.value < here.value or (level and np.abs(there.gradient).max() < np.abs(here.gradient).max()):
+            b, here = new, replace(there, value=min(there.value, here.value))
             damping = max(damping / DAMPING, least)
         else:
             damping *= DAMPING

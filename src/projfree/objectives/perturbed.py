@@ -86,9 +86,10 @@ class Perturbed(SmoothFunction):
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
         return self.f.estimate(x, m, rng).shifted(self.xi, self.theta)
 
-    def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
-        own = self.theta * np.array([inner(self.xi, p.w - points[0].w) for p in points[1:]])
-        return self.f.hull(points, gradient, own if tilt is None else own + tilt)
+    def hull(self, points: tuple[Point, ...], gradient: Array | None = None) -> Hull:
+        hull = self.f.hull(points, gradient)
+        hull.tilt = hull.tilt + self.theta * np.array([inner(self.xi, p.w - points[0].w) for p in points[1:]])
+        return hull
 
     def quadratic_form(self) -> QuadraticForm | None:
         form = self.f.quadratic_form()

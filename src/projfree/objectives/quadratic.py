@@ -6,25 +6,22 @@ import hashlib
 import math
 from copy import copy
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from projfree.algebra import UNIT, Handle, Minorant, Point, inner, size
+from projfree.algebra import UNIT, Minorant, Point, inner, size
 from projfree.checks import Array, all_finite, real_array
 from projfree.data.column_stats import EXACT, TableErrors
 from projfree.data.gram import Gram
-from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.base import CalledFunction, FunctionStructure
+from projfree.objectives.evaluation import Evaluation, Memory
 from projfree.objectives.hessian import Hessian
 from projfree.objectives.hull import Hull, Local
 from projfree.objectives.rounding import FEW
 
-#: How many products with H are kept.
-MOST_PRODUCTS = 6
 
-
-class QuadraticForm(SmoothFunction):
+class QuadraticForm(CalledFunction):
     r"""The function :math:`f(w) = \tfrac12 \langle w, H w\rangle - \langle b, w\rangle + c`.
 
     Parameters
@@ -61,10 +58,9 @@ class QuadraticForm(SmoothFunction):
         if np.abs(H - H.T).max(initial=0.0) > 1e-12 * largest:
             raise ValueError("`H` must be symmetric; pass `(H + H.T) / 2`.")
         self.H, self.c, self.errors = (H + H.T) / 2.0, float(c), errors
-        self.shape, outputs = self.b.shape, math.prod(self.b.shape[1:])
-        self.structure = FunctionStructure(type(self).__name__, outputs=outputs, quadratic=True, hessian=True)
-        self._norm = size(self.H)
-        self._workspace = Products(self.H)
+        self._norm, outputs = size(self.H), math.prod(self.b.shape[1:])
+        structure = FunctionStructure(type(self).__name__, outputs=outputs, quadratic=True, hessian=True)
+        super().__init__(self.b.shape, structure)
 
     def intercept(self, w: Array) -> Array | None:
         """The intercept that was minimised out, at ``w``; None where there was none."""
@@ -84,41 +80,11 @@ class QuadraticForm(SmoothFunction):
     def convex(self) -> bool:  # type: ignore[override]  # read-only here: it follows from H
         return bool(self.eigenvalues[0] >= -self._floor)
 
-    def open(self) -> Self:
-        f = copy(self)
-        f._workspace = Products(self.H)
-        return f
-
-    @property
-    def passes(self) -> float:
-        """Products with H so far: passes over the only data there is."""
-        return float(self._workspace.count)
-
-    def product(self, x: Point) -> Array:
-        """H w, kept for a few points; a mixture of points whose products are known needs none of its own."""
-        return self._workspace.of(x)
-
-    def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, read: bool = True, **_: bool
-    ) -> Evaluation:
-        check_point(self, x)
-        if not read and (tangent or self._workspace.known(x) is None):
-            return Evaluation(x, math.nan)
-        if not tangent:
-            return Evaluation(x.alone(None), self._value(x, self.product(x)))
-        further = tuple(Evaluation(p.alone(None), self._value(p, self._through_parts(p))) for p in also)
-        # Afresh, not from a mixture: here an error of the product is an error of the tangent.
-        image = self._workspace.of(x, afresh=True)
-        return Evaluation(x.alone(None), self._value(x, image), self._tangent(x.w, image), further)
-
-    def _through_parts(self, x: Point) -> Array:
-        """The product of a mixture through those of its points, which later mixtures may share."""
-        for _, part in x.of:
-            self.product(part)
-        return self.product(x)
-
-    def _value(self, x: Point, image: Array) -> float:
-        return inner(0.5 * image - self.b, x.w) + self.c
+    def _evaluate(self, x: Point) -> Evaluation:
+        self._calls += 1
+        image = self.H @ x.w
+        value = inner(0.5 * image - self.b, x.w) + self.c
+        return Evaluation(x.alone(None), value, self._tangent(x.w, image), fresh=True)
 
     def _tangent(self, w: Array, image: Array) -> Minorant:
         d, terms, length = len(self.b), w.size, size(w)
@@ -131,25 +97,16 @@ class QuadraticForm(SmoothFunction):
         constant_error, slack = constant_error + slack * length**2 + 2.0 * self.errors[0], slack + self.errors[1]
         return Minorant(self.c - along, image - self.b, constant_error, gradient_error, slack)
 
-    def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
-        return Hull(
-            points,
-            lambda own, m, b: self._expanded(own),
-            gradient=gradient,
-            tilt=tilt,
-            convex=self.convex,
-            quadratic=True,
-        )
+    def hull(self, points: tuple[Point, ...], gradient: Array | None = None) -> Hull:
+        return Hull(self, points, self._expanded, gradient=gradient, convex=self.convex)
 
-    def _expanded(self, points: tuple[Point, ...]) -> Local:
-        """The form at the first of the points, in the coordinates of their hull, through products with its matrix."""
-        base, *others = points
-        slope = self.product(base) - self.b
-        differences = [p.w - base.w for p in others]
-        images = [self.product(p) - self.product(base) for p in others]
-        gradient = np.array([inner(slope, d) for d in differences])
-        hessian = np.array([[inner(a, image) for image in images] for a in differences])
-        return Local(self(base), gradient, (hessian + hessian.T) / 2.0)
+    def _expanded(self, points: tuple[Point, ...], m: Array, b: Array) -> Local:
+        """The form at the first of the points, in the coordinates of their hull."""
+        here, *others = [self.evaluate(p) for p in points]
+        g, ways = here.slope.gradient, [p.w - points[0].w for p in points[1:]]
+        images = [other.slope.gradient - g for other in others]
+        hessian = np.array([[inner(d, image) for image in images] for d in ways])
+        return Local(here.value, np.array([inner(g, d) for d in ways]), (hessian + hessian.T) / 2.0)
 
     def hessian(self, x: Point, features: Array | None = None) -> FormHessian:
         return FormHessian(self, features)
@@ -160,7 +117,7 @@ class QuadraticForm(SmoothFunction):
     def tilted(self, slope: Array) -> QuadraticForm:
         """The form with a linear function of this slope added; what the sums may err by stays."""
         out = copy(self)
-        out.b, out._workspace = self.b - slope, Products(self.H)
+        out.b, out._memory = self.b - slope, Memory()
         # An error e of b changes the value by at most e |w| <= e / 2 + e |w|^2 / 2.
         rounding = UNIT * (size(self.b) + size(slope))
         out.errors = (self.errors[0] + 0.5 * rounding, self.errors[1] + rounding)
@@ -180,14 +137,14 @@ class FormHessian(Hessian):
     def __init__(self, f: QuadraticForm, features: Array | None) -> None:
         self._H = f.H if features is None else f.H[np.ix_(features, features)]
         # All outputs share the part of some features.
-        self._shape, self._workspace = f.shape if features is None else (len(features),), f._workspace
+        self._shape, self._f = f.shape if features is None else (len(features),), f
 
     @cached_property
     def matrix(self) -> Array:  # type: ignore[override]
         return np.kron(self._H, np.eye(math.prod(self._shape[1:])))
 
     def times(self, v: Array | Point) -> Array:
-        self._workspace.count += 1
+        self._f._calls += 1
         return np.asarray(self._H @ (v.w if isinstance(v, Point) else v))
 
     def diagonal(self) -> Array:
@@ -197,39 +154,6 @@ class FormHessian(Hessian):
         everyone = np.array([p.w.ravel() for p in (*points, *others)]).reshape(-1, math.prod(self._shape))
         images = np.array([self.times(p).ravel() for p in points]).reshape(-1, everyone.shape[1])
         return np.asarray(images @ everyone.T)
-
-
-class Products:
-    """The products of H with the last few points, and how many were formed."""
-
-    def __init__(self, H: Array) -> None:
-        self.H, self.count = H, 0
-        self._kept: dict[Handle, Array] = {}
-
-    def __reduce__(self) -> tuple[type[Products], tuple[Array]]:
-        return Products, (self.H,)  # a copy remembers nothing
-
-    def known(self, x: Point) -> Array | None:
-        """The product where none has to be formed: that of a mixture comes from those of its points."""
-        if x.handle in self._kept:
-            return self._kept[x.handle]
-        if not x.w.any():
-            return np.zeros(x.w.shape)
-        parts = [(c, part.handle) for c, part in x.of if part.w.any()]
-        if not parts or any(handle not in self._kept for _, handle in parts):
-            return None
-        return np.asarray(np.sum([c * self._kept[handle] for c, handle in parts], axis=0))
-
-    def of(self, x: Point, *, afresh: bool = False) -> Array:
-        """The product, kept; ``afresh`` forms it even where it is known."""
-        found = None if afresh else self.known(x)
-        if found is None:
-            self.count += 1
-            found = self.H @ x.w
-        kept = {**{handle: image for handle, image in self._kept.items() if handle is not x.handle}, x.handle: found}
-        # Replaced at once, so that no other thread sees it half changed.
-        self._kept = dict(list(kept.items())[-MOST_PRODUCTS:])
-        return found
 
 
 def gram_form(gram: Gram, fit_intercept: bool = False, table_errors: TableErrors = EXACT) -> QuadraticForm:

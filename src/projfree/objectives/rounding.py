@@ -93,25 +93,22 @@ class Rounding:
         gradient = UNIT * units * terms + LOST * (1.0 + length)
         if b is None or self.constant is None:
             return constant, gradient
-        apart, factor = self.spread
         slope = np.abs(sums.slope) + UNIT * units * sums.slope_size
-        constant += float(slope @ (np.abs((b - self.constant).ravel()) + apart))
-        return constant, gradient + factor * data.row_norm * float(np.add.reduce(slope))
+        constant += float(slope @ (np.abs((b - self.constant).ravel()) + self.spread[0]))
+        return constant, gradient + self.spread[1] * data.row_norm * float(np.add.reduce(slope))
 
     def intercept_range(self, b: Array | None, largest: float) -> float:
         """How far ``b`` is from best intercepts where predictions are up to ``largest``, added over outputs."""
         if b is None or self.constant is None:
             return 0.0
-        apart, factor = self.spread
-        return float(np.abs(b - self.constant).sum()) + b.size * (apart + factor * largest)
+        return float(np.abs(b - self.constant).sum()) + b.size * (self.spread[0] + self.spread[1] * largest)
 
     def may_be_best(self, b: Array, largest: float) -> bool:
         """Whether ``b`` may be the best intercept of a point whose predictions are up to ``largest``."""
         if self.constant is None:
             return False
-        (apart, factor), unit = self.spread, UNIT * self.units
-        slack = unit * (np.abs(self.constant) + largest)
-        return bool(np.all(np.abs(b - self.constant) <= (apart + factor * largest) * (1.0 + unit) + slack))
+        unit, radius = UNIT * self.units, self.spread[0] + self.spread[1] * largest
+        return bool(np.all(np.abs(b - self.constant) <= radius + unit * (radius + np.abs(self.constant) + largest)))
 
     def predictions(self, w: Array, b: Array | None) -> float:
         """The error of the predictions of ``w`` with the intercept ``b``."""
@@ -134,13 +131,11 @@ class Rounding:
 
     def extents(self, ball: ConstraintSet, shape: tuple[int, ...]) -> tuple[float, float]:
         """The root mean square and the largest size of a prediction over all vectors of the set, at most."""
-        data, reach = self.data.column_stats, ball.reach(shape)
-        mean, most = math.sqrt(data.mean_square) * reach, data.row_norm * reach
-        if data.terms and ball.structure(shape).absolute:
-            # The norm does not depend on signs, so that this is the largest sum of sizes.
-            mean = min(mean, ball.support(_for_entries(data.root_mean_square, shape)))
-            most = min(most, ball.support(_for_entries(data.largest, shape)))
-        return (mean, most) if math.isfinite(self.loss.smoothness) else (most, most)
+        data = self.data.column_stats
+        most = self._largest(ball, shape, data.largest, data.row_norm)
+        if not math.isfinite(self.loss.smoothness):
+            return most, most
+        return self._largest(ball, shape, data.root_mean_square, math.sqrt(data.mean_square)), most
 
     def apart(self, ball: ConstraintSet, w: Array) -> float:
         """How far the predictions of ``w`` are from those of any vector of the set, about their means, at most."""
@@ -148,10 +143,15 @@ class Rounding:
         if not self.centred or not data.terms:
             return math.inf
         sizes = _for_entries(data.deviation(self.data.rounding_units, 0.0), w.shape)
-        most = ball.reach(w.shape) * size(sizes)
-        if ball.structure(w.shape).absolute:
-            most = min(most, ball.support(sizes))
-        return most + float(np.sum(sizes * np.abs(w)))
+        return self._largest(ball, w.shape, sizes, size(sizes)) + float(np.sum(sizes * np.abs(w)))
+
+    def _largest(self, ball: ConstraintSet, shape: tuple[int, ...], sizes: Array, norm: float) -> float:
+        """The largest prediction over the set, given the sizes of columns and a norm by which they are bounded too."""
+        most = norm * ball.reach(shape)
+        if self.data.column_stats.terms and ball.structure(shape).absolute:
+            # The norm does not depend on signs, so that this is the largest sum of sizes.
+            most = min(most, ball.support(_for_entries(sizes, shape)))
+        return most
 
     def value(self, value: float, w: Array, b: Array | None) -> float:
         """The error of the value at a point, at most."""

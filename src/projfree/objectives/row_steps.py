@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,6 +11,7 @@ import numpy as np
 from projfree.checks import Array
 from projfree.data.rows import PER_OUTPUT, SCALARS, TANGENTS, Rows, Step
 from projfree.losses.base import LogLinkLoss, Loss, SmoothedLoss
+from projfree.losses.softmax import Softmax
 
 #: ``sum`` as a ufunc: the same digits, with ``axis=None`` for all entries, and half the time for short arrays.
 total = partial(np.add.reduce, axis=None)
@@ -17,7 +19,7 @@ total = partial(np.add.reduce, axis=None)
 
 def weigh(r: Array, s: Array | float) -> Array:
     """Each row of ``r`` times its weight."""
-    weighted: Array = r * s if isinstance(s, float) or r.ndim == 1 else r * s[:, None]
+    weighted: Array = r * s if isinstance(s, float) or r.ndim == 1 else r * s.reshape(-1, *[1] * (r.ndim - 1))
     return weighted
 
 
@@ -26,16 +28,43 @@ def by_column(x: Array) -> Array:
     return np.asarray(total(x)) if x.ndim == 1 else np.ones(len(x)) @ x
 
 
-def curvature(loss: Loss, u: Array, y: Array) -> Array:
-    """The curvature of a quadratic model at ``u``, never negative: the size of the second derivative."""
-    second = loss.second(u, y)
-    return second if loss.convex else np.abs(second)
+class Curvature:
+    """The weighted second derivatives of a loss at the predictions of some rows.
 
+    Parameters
+    ----------
+    loss, u, rows
+        The loss, the predictions, and the targets and weights.
+    model : bool
+        Whether to take their sizes for losses that are not convex, so that the curvature of a model is not negative.
+    """
 
-def summed_covariance(p: Array, s: Array | float) -> Array:
-    """The weighted sum over rows of diag(p) - p p^T, the second derivative of the softmax loss."""
-    weighted = weigh(p, s)
-    return np.asarray(np.diag(weighted.sum(axis=0)) - weighted.T @ p)
+    def __init__(self, loss: Loss, u: Array, rows: Rows, model: bool = False) -> None:
+        self.s = rows.s
+        # For softmax diag(p) - p p^T of each row: no matrix needs to be formed.
+        self.p = loss.mean(u) if type(loss) is Softmax else None
+        self.h = np.zeros(0) if self.p is not None else weigh(loss.second(u, rows.y), rows.s)
+        if model and not loss.convex:
+            self.h = np.abs(self.h)
+
+    def times(self, a: Array) -> Array:
+        """The products with an array of the shape of the predictions."""
+        if self.p is not None:
+            return weigh(self.p * (a - np.einsum("ij,ij->i", self.p, a)[:, None]), self.s)
+        return np.asarray(self.h * a if self.h.ndim == a.ndim else np.einsum("nij,nj->ni", self.h, a))
+
+    def summed(self) -> Array:
+        """The sum over rows, a matrix over the outputs."""
+        if self.p is not None:
+            weighted = weigh(self.p, self.s)
+            return np.asarray(np.diag(weighted.sum(axis=0)) - weighted.T @ self.p)
+        return np.diag(np.ravel(by_column(self.h))) if self.h.ndim < 3 else np.asarray(self.h.sum(axis=0))
+
+    def products(self, ways: Sequence[Array], first: int) -> tuple[Array, Array]:
+        """Inner products of the first few directions with all, and of all with the intercepts of the outputs."""
+        bent = [self.times(a) for a in ways]
+        flat = [np.array([a.ravel() for a in each]) for each in (bent[:first], ways)]
+        return flat[0] @ flat[1].T, np.array([np.ravel(by_column(h)) for h in bent])
 
 
 @dataclass(frozen=True)
@@ -121,24 +150,43 @@ class ValueSum(Step):
 
 
 @dataclass(frozen=True)
-class InterceptSums(Step):
-    """Value, derivatives, the sizes of their terms and second derivatives in the intercept ``b``, one after another.
+class HullSums(Step):
+    """Value, gradient and Hessian of the mean loss at the place ``m`` of the hull of the points, see `Local`.
 
-    Derivatives and sizes have k entries; so have second ones, except for losses that couple outputs, which have k * k.
+    The coordinates are those of m and, if it is given, of the intercept ``b``; the sizes of the terms of the derivative
+    in b come last. ``shifts`` are added to the predictions of each point.
     """
 
     loss: Loss
-    b: Array
+    m: tuple[float, ...] = ()
+    b: Array | None = None
+    shifts: tuple[Array | float, ...] | None = None
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        u = images[0] + self.b
+        if self.shifts is not None:
+            images = tuple([image + shift for image, shift in zip(images, self.shifts, strict=True)])
+        u, ways = images[0], [image - images[0] for image in images[1:]]
+        for c, d in zip(self.m, ways, strict=True):
+            u = u + c * d
+        u = u if self.b is None else u + self.b
         losses, r = self.loss.value(u, rows.y), weigh(self.loss.derivative(u, rows.y), rows.s)
-        if self.loss.coupled:
-            second = summed_covariance(self.loss.mean(u), rows.s)
-        else:
-            second = total(weigh(self.loss.second(u, rows.y), rows.s), axis=0)
-        sums = (total(weigh(losses, rows.s)), total(r, axis=0), total(np.abs(r), axis=0), second)
-        return None, np.concatenate([np.ravel(each) for each in sums])
+        gradient, sizes = [np.vdot(r, d) for d in ways], np.zeros(0)
+        curvature = Curvature(self.loss, u, rows)
+        H, cross = curvature.products(ways, len(ways)) if ways else (np.zeros((0, 0)), np.zeros((0, u[0].size)))
+        if self.b is not None:
+            gradient, sizes = [*gradient, *np.ravel(by_column(r))], np.ravel(by_column(np.abs(r)))
+            H = np.block([[H, cross], [cross.T, curvature.summed()]])
+        return None, np.concatenate([[total(weigh(losses, rows.s))], gradient, H.ravel(), sizes])
+
+
+@dataclass(frozen=True)
+class SquaredDifference(Step):
+    """The weighted sum of the squares of the difference of two predictions, less a shift."""
+
+    shift: Array | float
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        return None, np.array([weigh((images[1] - images[0] - self.shift) ** 2, rows.s).sum()])
 
 
 @dataclass(frozen=True)
@@ -149,18 +197,6 @@ class FloorSum(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         return None, np.array([weigh(self.loss.floor(rows.y), rows.s).sum()])
-
-
-@dataclass(frozen=True)
-class DerivativeSums(Step):
-    """The weighted derivatives, whose adjoint is an estimate of a gradient, and their sum."""
-
-    loss: Loss
-    b: Array | float = 0.0
-
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        r = weigh(self.loss.derivative(images[0] + self.b, rows.y), rows.s)
-        return r, np.ravel(by_column(r))
 
 
 @dataclass(frozen=True)
@@ -180,7 +216,8 @@ class Curvatures(Step):
             p = self.loss.mean(u)
             h = 2.0 * p * (1.0 - p)
         else:
-            h = curvature(self.loss, u, rows.y)
+            h = self.loss.second(u, rows.y)
+            h = h if self.loss.convex else np.abs(h)
         if self.damping > 0.0:
             h = np.maximum(h, self.damping * np.abs(self.loss.derivative(u, rows.y)))
         h = weigh(h, rows.s)

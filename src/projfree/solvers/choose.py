@@ -92,16 +92,18 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
     fits = math.isqrt(memory_limit() // (8 * MATRICES))  # the side of the largest matrices
     if own.own_rows and structure.projection != "none":
         why = "tasks have few rows each, and the set has a projection"
-        descent = solvers.ProjectedGradient(BacktrackingGradient())
-        return (solvers.AcceleratedProjectedGradient() if f.convex else descent), why
-    second_order = own.hessian and f.convex and own.form != "gram"
+        if f.convex and own.term_size is None:
+            return solvers.AcceleratedProjectedGradient(), why
+        solver = solvers.AcceleratedProjectedGradient if f.convex else solvers.ProjectedGradient
+        return solver(BacktrackingGradient()), why
+    second_order = own.hessian and f.convex
     products = second_order and n is not None and own.predictions and lp is not None and LEAST_P <= lp.p <= 2.0
-    if own.quadratic_form and f.convex and fast and own.form != "data":
+    if own.quadratic_form and f.convex and fast:
         side = d if lp is not None or flat is not None else D  # columns share a matrix
         most = FEW if products and radii == 1 else MOST_PARAMETERS
         if second_order and n is not None and flat is not None and radii == 1:
             most = working  # most entries of the matrix would not be used
-        if (d <= most or own.form == "gram") and (lp is not None or D <= MOST_PARAMETERS) and side <= fits:
+        if d <= most and (lp is not None or D <= MOST_PARAMETERS) and side <= fits:
             return solvers.Direct(), "the minimum of a quadratic of few features can be computed exactly"
     elif own.hessian and not own.quadratic_form and fast and not (len(structure.free) and f.convex):
         most = FEW if products or (n is not None and n < D) else D  # models without curvature take long

@@ -50,8 +50,9 @@ class Direct(Solver):
         super().check(f, ball)
         if not f.structure.quadratic_form:
             raise TypeError(
-                f"Direct needs a quadratic of features, a QuadraticForm or Squared() on a table, got {f.structure}; "
-                "use ConstrainedNewton or CorrectivePrimalAveraging."
+                "Direct needs a quadratic of features, a QuadraticForm or Squared() on a table, got "
+                f"{f.structure.name} of a parameter of shape {f.shape}; use ConstrainedNewton or "
+                "CorrectivePrimalAveraging."
             )
         if not f.convex:
             raise TypeError("Direct needs a convex objective; use FrankWolfe(ExactLineSearch()).")
