@@ -40,13 +40,6 @@ def test_triangle_of_convex_quadratics(g, entries):
     check(np.array(g), half.T @ half)
 
 
-@given(st.lists(numbers, min_size=2, max_size=2), numbers)
-def test_triangle_of_rank_one(g, a):
-    """Singular Hessians, the usual case of vertices that agree."""
-    v = np.array([a, -2.0 * a])
-    check(np.array(g), np.outer(v, v))
-
-
 @given(st.lists(numbers, min_size=2, max_size=2), st.lists(numbers, min_size=3, max_size=3))
 def test_triangle_stays_feasible_without_convexity(g, entries):
     a, b, c = entries
@@ -56,18 +49,3 @@ def test_triangle_stays_feasible_without_convexity(g, entries):
     corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     H = np.array([[a, b], [b, c]])
     assert values(np.array(g), H, m[None])[0] <= values(np.array(g), H, corners).min() + 1e-12
-
-
-def test_faces():
-    """One quadratic for each of the seven faces, with the minimiser written down."""
-    H = np.eye(2)
-    for target, answer in (
-        ((0.2, 0.3), (0.2, 0.3)),
-        ((-1.0, 0.4), (0.0, 0.4)),
-        ((0.4, -1.0), (0.4, 0.0)),
-        ((1.0, 0.6), (0.7, 0.3)),
-        ((-1.0, -1.0), (0.0, 0.0)),
-        ((3.0, 0.0), (1.0, 0.0)),
-        ((0.0, 3.0), (0.0, 1.0)),
-    ):
-        np.testing.assert_allclose(minimise_on_corner(-np.array(target), H), answer, atol=1e-15)

@@ -142,20 +142,6 @@ def test_a_tangent_is_valid_for_a_wrong_image_too(build, intercept):
     assert m(w) <= problem.f(problem.f.point(w)) + 1e-12
 
 
-def test_squares_find_the_intercept_of_the_image_that_is_held(build):
-    problem = build(Squared(), intercept=True, weighted=True)
-    x = problem.f.point(problem.w())
-    held = problem.X @ x.w + 0.3 * problem.rng.standard_normal(30) + 2.0
-    hold(problem.f, x, held)
-    found = problem.f.evaluate(x)
-    m, b = found.slope, problem.s @ (problem.y - held)
-    assert float(found.intercept) == pytest.approx(b, rel=1e-12)
-    assert found.value == pytest.approx(problem.s @ (held + b - problem.y) ** 2, rel=1e-12)
-    residual = 2 * problem.s * (held + b - problem.y)
-    np.testing.assert_allclose(m.gradient, problem.X.T @ residual, atol=1e-13)
-    assert m.constant == pytest.approx(found.value - residual @ held, rel=1e-12)
-
-
 def test_sums_are_float64_for_float32_data():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((500, 3)).astype(np.float32), rng.standard_normal(500).astype(np.float32)

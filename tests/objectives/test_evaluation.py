@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 from projfree import (
     BlackBox,
-    Entries,
     FrankWolfe,
     Huber,
     Logistic,
@@ -23,7 +22,6 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.algebra import LowRank
 
 RNG = np.random.default_rng(6)
 N, D = 25, 3
@@ -154,20 +152,6 @@ def test_an_interrupted_pass_leaves_nothing_behind(table, monkeypatch):
     assert f.passes == before
     assert f(x) == value
     assert f.evaluate(v).value == pytest.approx(Objective(Huber(1.0), as_data(X, Y))(v), rel=1e-12)
-
-
-def test_factored_entries_keep_their_images_and_tangents_of_mixtures_cost_no_read():
-    rng = np.random.default_rng(0)
-    rows, cols, y = rng.integers(0, 4, 40), rng.integers(0, 3, 40), rng.standard_normal(40)
-    f = Objective(Squared(), as_data(Entries(rows, cols, (4, 3), factored=True), y))
-    x, v = (f.point(LowRank.of(rng.standard_normal((4, 1)), rng.standard_normal((3, 1)))) for _ in range(2))
-    f.evaluate(x)
-    f.evaluate(v)
-    assert f.passes == 2
-    value = f.evaluate(0.5 * x + 0.5 * v).value
-    assert f.passes == 2, "the adjoint only puts residuals in their places"
-    assert value == pytest.approx(f(f.point(0.5 * x.w + 0.5 * v.w)), rel=1e-12)
-    assert f.passes == 3
 
 
 @every

@@ -19,7 +19,6 @@ from projfree import (
     SquaredSigmoid,
     as_data,
 )
-from projfree.objectives.hull import Local
 
 H = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 3.0]])
 STEP = 1e-5
@@ -181,21 +180,3 @@ def test_mix_hands_on_the_intercept():
     x = hull.mix(m)
     found = f.evaluate(x, tangent=False)
     assert float(found.intercept) == pytest.approx(float(x.intercept), abs=1e-4)
-
-
-def test_elimination_of_free_coordinates():
-    """The minimum over the free coordinates of a quadratic, by its Schur complement."""
-    rng = np.random.default_rng(0)
-    half, g = rng.standard_normal((6, 4)), rng.standard_normal(4)
-    full = half.T @ half
-    small, _ = Local(0.0, g, full).reduced(2)
-    for m in rng.standard_normal((5, 2)):
-        free = np.linalg.solve(full[2:, 2:], -g[2:] - full[2:, :2] @ m)
-        z = np.concatenate([m, free])
-        best = g @ z + 0.5 * z @ full @ z
-        rest = -0.5 * g[2:] @ np.linalg.solve(full[2:, 2:], g[2:])
-        assert small.gradient @ m + 0.5 * m @ small.hessian @ m + rest == pytest.approx(best, rel=1e-10)
-    same, nothing = Local(0.0, g, full).reduced(4)
-    assert same.gradient is g
-    assert same.hessian is full
-    assert nothing is None

@@ -23,8 +23,6 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Point
-from projfree.numerics.root_finding import NoRootError
-from projfree.objectives import intercept
 from projfree.objectives.intercept import search
 
 CONVEX = [
@@ -70,26 +68,6 @@ def test_minimiser(build, loss, outputs, seed, size, start):
     assert slope(loss, u + b, y, s) <= 1e-11
     referee = optimize.minimize(lambda c: mean_loss(loss, u + c.reshape(b.shape), y, s), np.zeros(b.size))
     assert mean_loss(loss, u + b, y, s) <= referee.fun * (1 + 1e-12)
-
-
-def test_outputs_are_searched_for_together(build):
-    """As many folds as the output with the longest search takes: a fold may be a round trip."""
-    problem = build(Logistic(), 4, intercept=True)
-    f, x = problem.f, problem.f.point(problem.w())
-    folds, fold = [], f.workspace.fold
-    f.workspace.fold = lambda *args: folds.append(args) or fold(*args)
-    f.intercept_strategy.locate(f.workspace, (x,))
-    together = len(folds)
-    single = []
-    for j in range(4):
-        one = as_data(problem.X, problem.f.data.y[:, j])
-        g = Objective(Logistic(), one, fit_intercept=True)
-        folds.clear()
-        single_fold = g.workspace.fold
-        g.workspace.fold = lambda *args, own=single_fold: folds.append(args) or own(*args)
-        g.intercept_strategy.locate(g.workspace, (g.point(problem.w()[:, j]),))
-        single.append(len(folds))
-    assert together == max(single) < sum(single)
 
 
 @every_convex
@@ -192,22 +170,6 @@ def test_a_missing_class_has_no_intercept(loss, y, weight, found):
     with pytest.raises(ValueError, match=r"^`fit_intercept=True` needs targets of every class, " + found + rest):
         Objective(loss, data, fit_intercept=True)
     Objective(loss, data)  # without an intercept all is well
-
-
-def test_no_root_of_another_loss_is_not_about_classes(monkeypatch):
-    def no_root(*_):
-        raise NoRootError
-
-    f = Objective(Poisson(), as_data(np.ones((3, 2)), [0.0, 1.0, 2.0]), fit_intercept=True)
-    monkeypatch.setattr(intercept, "find_roots", no_root)
-    sentence = r"^`fit_intercept=True` finds no finite intercept of Poisson\(\) that is best for these targets and "
-    with pytest.raises(ValueError, match=sentence + r"predictions; rescale .*, or use `fit_intercept=False`\.$"):
-        f(f.point([1.0, 0.0]))
-
-
-def test_regression_on_one_value_is_fine():
-    f = Objective(Huber(1.0), as_data(np.ones((3, 2)), [2, 2, 2]), fit_intercept=True)
-    assert float(f.intercept_strategy.constant) == pytest.approx(2.0)
 
 
 @every_convex

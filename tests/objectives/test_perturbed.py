@@ -9,9 +9,7 @@ from projfree import (
     BlackBox,
     ConstrainedNewton,
     Direct,
-    Entries,
     FrankWolfe,
-    Logistic,
     LpBall,
     Objective,
     Perturbed,
@@ -109,11 +107,6 @@ def test_perturb_draws_a_direction_and_sets_the_size():
     assert result.value - minimize(f, ball, tol=1e-5).bound <= 0.1 / 4 + 1e-5
 
 
-def test_matrix_directions():
-    f = QuadraticForm(np.eye(2), np.ones((2, 2)))
-    assert perturb(f, LpBall(2, 1.0), 0.1, np.random.default_rng(0)).xi.shape == (2, 2)
-
-
 @pytest.mark.parametrize(
     ("theta", "xi", "error", "sentence"),
     [
@@ -149,15 +142,6 @@ def test_its_form_errs_as_much_as_that_of_the_rows():
     assert form(form.point(w)) == pytest.approx(h(h.point(w)), rel=1e-9)
     assert form.evaluate(form.point(w)).slope.minimum(LpBall(2, 3.0))[0] < h(h.point(w))
     assert own(own.point(w)) == pytest.approx(f(f.point(w)), rel=1e-9)  # the form of f is as it was
-
-
-def test_forms_and_patterns_are_those_of_the_function():
-    logistic = Objective(Logistic(), as_data(np.eye(2), [1.0, -1.0]))
-    assert Perturbed(logistic, 0.1, np.ones(2)).quadratic_form() is None
-    assert not Perturbed(logistic, 0.1, np.ones(2)).structure.quadratic_form
-    f = Objective(Squared(), as_data(Entries([0, 1], [1, 0], (2, 3), factored=True), [1.0, 2.0]))
-    h = Perturbed(f, 0.1, np.ones((2, 3)))
-    assert h.structure.pattern is f.structure.pattern
 
 
 def test_a_path_of_exact_solutions_bounds_f_and_not_h():

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from projfree import Logistic, LpBall, Objective, SchattenBall, Squared, as_data, minimize
-from projfree.algebra import UNIT
+from projfree import Logistic, LpBall, Objective, Squared, as_data, minimize
 from projfree.data.sparse import TaskData
-from projfree.objectives.rounding import Rounding, reported_value
+from projfree.objectives.rounding import reported_value
 
 
 def exact_squares(X, w, b, y):
@@ -133,32 +131,6 @@ def test_columns_bound_predictions_better_than_norms():
         assert images.max() <= most
 
 
-def test_norms_that_depend_on_signs_keep_the_coarse_extents():
-    X, y = np.ones((4, 3)), np.ones((4, 2))
-    f = Objective(Squared(), as_data(X, y))
-    ball = SchattenBall(1.5, 1.0)
-    own = f.data.column_stats
-    assert f.structure.rounding.extents(ball, (3, 2)) == (np.sqrt(own.mean_square), own.row_norm)
-
-
-def rounding(units, products, mean_square):
-    own = SimpleNamespace(terms=products, mean_square=mean_square, row_norm=5.0)
-    own.root_mean_square = own.largest = np.full(2, 15.0 / 7.0)
-    return Rounding(Squared(), SimpleNamespace(column_stats=own), units)
-
-
-def test_the_terms_of_a_bound():
-    """Sums: the value and the slope times the distance. Predictions: their error times curvature and distance."""
-    w, far = np.zeros(2), 7.0
-    exact = rounding(50.0, 0.0, 1.0).bound(0.25, w, None, far)
-    assert exact == pytest.approx(UNIT * 50.0 * (0.25 + 1.0 * far), rel=1e-12, abs=0.0)
-    summed = rounding(0.0, 4.0, 9.0)
-    v, b = np.array([3.0, 4.0]), np.asarray(10.0)
-    e = UNIT * (12.0 * 15.0 + 8.0 * 10.0)
-    assert summed.predictions(v, b) == pytest.approx(e, rel=1e-12, abs=0.0)
-    assert summed.bound(0.25, v, b, far) == pytest.approx(e + 2.0 * e * (far + 15.0 + 0.5 * e), rel=1e-12, abs=0.0)
-
-
 def test_sizes_of_columns():
     rng = np.random.default_rng(3)
     X, s = rng.standard_normal((50, 4)) * [1.0, 1e-200, 0.0, 1e200], rng.uniform(size=50)
@@ -172,16 +144,3 @@ def test_sizes_of_columns():
         np.testing.assert_allclose(own.largest, np.abs(X).max(axis=0), rtol=1e-12)
         np.testing.assert_allclose(own.root_mean_square[[0, 2, 3]], mean[[0, 2, 3]], rtol=1e-12)
         assert mean[1] <= own.root_mean_square[1] <= own.largest[1], "squares are lost"
-
-
-def test_sizes_of_columns_that_grow_late():
-    """The largest entry of a column may be in the last of the tables that it is read in."""
-    rng = np.random.default_rng(4)
-    X, s = rng.standard_normal((70_000, 2)), rng.uniform(size=70_000)
-    X[-1] = [1e3, -1e-3]
-    due = [np.sqrt(s @ X**2 / s.sum()), np.abs(X).max(axis=0)]
-    for table in (X, sp.csr_array(X)):
-        data = as_data(table, np.zeros(70_000), s)
-        assert len(list(data.tables())) > 1
-        own = data.column_stats
-        np.testing.assert_allclose([own.root_mean_square, own.largest], due, rtol=1e-10)

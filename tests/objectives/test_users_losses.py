@@ -155,13 +155,6 @@ def test_a_coupled_loss_of_the_users():
         Objective(Joint(), as_data(X, y), fit_intercept=True)
 
 
-@pytest.mark.slow
-def test_a_subclass_of_a_compiled_loss_on_a_large_table():
-    X, y = tables(n=200_000, d=45)
-    result = minimize(Objective(Triple(), as_data(X, y)), BALL)
-    assert result.value == pytest.approx(3.0 * np.mean((X @ result.w - y) ** 2), rel=1e-10)
-
-
 @dataclass(frozen=True)
 class TwiceQuantile(Quantile):
     """Twice the smoothed quantile loss, which is reported as it is: nobody said what it is a smoothed form of."""

@@ -14,7 +14,6 @@ import scipy.sparse as sp
 
 from projfree import (
     BiWeight,
-    BlackBox,
     CorrectivePrimalAveraging,
     FrankWolfe,
     Huber,
@@ -23,9 +22,7 @@ from projfree import (
     Minibatch,
     Objective,
     OpenLoop,
-    Perturbed,
     PrimalAveraging,
-    QuadraticForm,
     Squared,
     as_data,
     minimize,
@@ -53,13 +50,6 @@ def test_what_a_function_says_cannot_be_changed():
             array[...] = 0.0
     other = dataclasses.replace(x, w=0.0 * x.w)
     assert f(other) == pytest.approx(f(f.point(np.zeros(4))))
-
-
-def test_the_intercept_of_a_result_is_the_users():
-    X, y = tables()
-    result = minimize(Objective(Logistic(), as_data(X, y), fit_intercept=True), BALL)
-    result.intercept[...] += 1.0
-    assert result.certificate.verify(X, y).ok
 
 
 def test_the_gap_of_a_sample_is_not_that_of_the_iterate():
@@ -138,35 +128,6 @@ def test_points_cannot_be_changed():
         z.w[0] = 1.0
 
 
-def functions():
-    X, y = tables()
-    other = tables(1)
-    return {
-        "rows": Objective(Logistic(), as_data(X, y)),
-        "other rows": Objective(Logistic(), as_data(*other)),
-        "sparse, intercept": Objective(Logistic(), as_data(sp.csr_array(X), y), fit_intercept=True),
-        "squares": Objective(Squared(), as_data(X, y), fit_intercept=True),
-        "form": QuadraticForm(np.diag([1.0, 2.0, 3.0, 4.0]), np.ones(4)),
-        "box": BlackBox(lambda w: (w @ w, 2 * w), shape=4, convex=True),
-        "perturbed": Perturbed(Objective(Squared(), as_data(*other)), 0.1, np.ones(4)),
-    }
-
-
-@pytest.mark.parametrize("of", list(functions()))
-@pytest.mark.parametrize("given_to", list(functions()))
-def test_a_point_of_one_objective_given_to_another(of, given_to):
-    made = functions()
-    f, g, w = made[of], made[given_to], np.array([0.3, -0.2, 0.1, 0.4])
-    x = f.evaluate(f.point(w)).point
-    z = 0.25 * x + 0.75 * f.point(-w)
-    f.evaluate(z)
-    for point in (x, z):
-        own = g.evaluate(g.open().point(np.array(point.w)))
-        theirs = g.evaluate(point)
-        assert theirs.value == pytest.approx(own.value, rel=1e-13)
-        np.testing.assert_allclose(theirs.slope.gradient, own.slope.gradient, rtol=1e-9, atol=1e-12)
-
-
 def test_a_point_of_another_shape_is_refused():
     X, y = tables()
     f, g = Objective(Logistic(), as_data(X, y)), Objective(Logistic(), as_data(X[:, :2], y))
@@ -189,22 +150,6 @@ def test_a_callback_that_reads_the_data_changes_nothing(solver, kind):
     assert (looked.n_iter, looked.n_passes) == (plain.n_iter, plain.n_passes)
     np.testing.assert_array_equal(looked.w, plain.w)
     np.testing.assert_array_equal(looked.trace["passes"], plain.trace["passes"])
-
-
-def test_runs_beside_one_another_do_not_mix():
-    X, y = tables()
-    f = Objective(Logistic(), as_data(sp.csr_array(X), y), fit_intercept=True)
-    inner = []
-
-    def run_another(run):
-        if run.iteration == 5:
-            inner.append(minimize(f, LpBall(2, radius=3.0), CorrectivePrimalAveraging()))
-
-    plain = minimize(f, BALL, PrimalAveraging(), max_iter=30, tol=0.0)
-    nested = minimize(f, BALL, PrimalAveraging(), max_iter=30, tol=0.0, callbacks=[run_another])
-    np.testing.assert_array_equal(nested.w, plain.w)
-    assert nested.n_passes == plain.n_passes
-    np.testing.assert_array_equal(inner[0].w, minimize(f, LpBall(2, radius=3.0), CorrectivePrimalAveraging()).w)
 
 
 @pytest.mark.parametrize("solver", [PrimalAveraging(), FrankWolfe(OpenLoop()), CorrectivePrimalAveraging()], ids=repr)
