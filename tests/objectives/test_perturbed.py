@@ -8,7 +8,6 @@ import pytest
 from projfree import (
     BlackBox,
     ConstrainedNewton,
-    Direct,
     FrankWolfe,
     LpBall,
     Objective,
@@ -18,7 +17,6 @@ from projfree import (
     Squared,
     as_data,
     minimize,
-    path,
     perturb,
 )
 
@@ -125,32 +123,6 @@ def test_refusals(theta, xi, error, sentence):
 def test_perturb_needs_a_positive_accuracy():
     with pytest.raises(ValueError, match=r"`epsilon` must be positive and finite, got 0\."):
         perturb(plain(), BALL, 0, np.random.default_rng(0))
-
-
-def test_its_form_errs_as_much_as_that_of_the_rows():
-    """H, b and c are rounded sums; a bound from the form that forgot it could lie above the minimum."""
-    rng = np.random.default_rng(0)
-    X, xi = 1e3 + rng.standard_normal((500, 3)), rng.standard_normal(3)
-    f = Objective(Squared(), as_data(X, rng.standard_normal(500)), fit_intercept=True)
-    own, h = f.quadratic_form(), Perturbed(f, 0.3, xi)
-    form = h.quadratic_form()
-    assert min(own.errors) > 0.0
-    assert form.errors[0] >= own.errors[0]
-    assert form.errors[1] >= own.errors[1]
-    assert form.errors == pytest.approx(own.errors, rel=1e-2)  # what the shift of b may add is little beside it
-    w = np.array([0.5, -1.0, 2.0])
-    assert form(form.point(w)) == pytest.approx(h(h.point(w)), rel=1e-9)
-    assert form.evaluate(form.point(w)).slope.minimum(LpBall(2, 3.0))[0] < h(h.point(w))
-    assert own(own.point(w)) == pytest.approx(f(f.point(w)), rel=1e-9)  # the form of f is as it was
-
-
-def test_a_path_of_exact_solutions_bounds_f_and_not_h():
-    # The minimum of h lies inside the larger balls, and above that of f by far more than the gap.
-    w = np.ones(3) / np.sqrt(3.0)
-    f = Objective(Squared(), as_data(X, X @ w + 0.01 * Y))
-    for result in path(Perturbed(f, 0.05, w), LpBall(2, 0.5), [0.5, 10.0, 20.0], solver=Direct()).results:
-        best = minimize(f, result.certificate.ball, tol=1e-12)
-        assert result.bound <= best.value
 
 
 def test_newton_compares_values_of_f_and_not_one_of_h_at_its_start():

@@ -156,7 +156,7 @@ def test_a_new_objective_with_a_form_is_solved_outright():
 def test_a_new_quadratic_without_a_form():
     f = Wrapped(SQUARES)
     f.structure = replace(SQUARES.structure, name="Bare", hessian=False)
-    with pytest.raises(TypeError, match=r"Direct needs a quadratic of features.*got Bare;"):
+    with pytest.raises(TypeError, match=r"Direct needs a quadratic of features.*got Bare of a"):
         minimize(f, LpBall(2, 1.0), Direct())
     assert not isinstance(plan(f, LpBall(2, 1.0)).solver, Direct | ConstrainedNewton)
 

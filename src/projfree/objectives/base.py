@@ -122,20 +122,18 @@ class SmoothFunction(ABC):
         keep: bool = False,
         near: bool = False,
     ) -> Evaluation:
-        """The value and the tangent at ``x``.
+        """The value and the tangent at ``x``, a point of this function or another one; the point stays as it is.
 
         Parameters
         ----------
-        x : Point
-            Of this function or another one; the point itself stays as it is.
         also : tuple of Point
-            Points whose values are wanted too if they come with the same read; where they do not, they are left out.
+            Points whose values are computed too if they come with the same read; else they are left out.
         tangent : bool
-            Whether a tangent is wanted; a value alone may cost no read.
+            Whether to compute the tangent; a value alone may cost no read.
         read : bool
             Whether the data may be read; else the value is NaN and the tangent None where they are not known.
         keep : bool
-            Whether the predictions of ``x`` are to be kept, because a search from there may follow.
+            Whether to keep the predictions of ``x``, because a search from there may follow.
         near : bool
             Whether to take the intercepts that points have instead of the best ones, which saves the search for them.
         """

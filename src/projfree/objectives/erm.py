@@ -202,7 +202,6 @@ class Objective(SmoothFunction):
         return smoothness * largest_eigenvalue(self.data, centred=self.fit_intercept and self.convex)
 
     def fingerprint(self) -> str:
-        if "fingerprint" not in self.shared:  # runs of a path ask for it again and again
+        if "fingerprint" not in self.shared:  # runs of a path need it again and again
             self.shared["fingerprint"] = f"{self.loss!r} intercept={self.fit_intercept} {self.data.fingerprint()}"
-        found: str = self.shared["fingerprint"]
-        return found
+        return str(self.shared["fingerprint"])

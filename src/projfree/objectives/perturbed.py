@@ -16,7 +16,6 @@ from projfree.objectives.base import FunctionStructure, SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import Hessian
 from projfree.objectives.hull import Hull
-from projfree.objectives.quadratic import QuadraticForm
 from projfree.sets.base import ConstraintSet
 
 
@@ -27,12 +26,8 @@ class Perturbed(SmoothFunction):
 
     Parameters
     ----------
-    f : SmoothFunction
-        The function to perturb.
-    theta : float
-        The size of the perturbation.
-    xi : array
-        Its direction, of the shape of the parameter.
+    f, theta, xi : SmoothFunction, float, array
+        The function, and the size and the direction of the perturbation.
 
     Examples
     --------
@@ -53,7 +48,8 @@ class Perturbed(SmoothFunction):
     @property  # that of f, which may find out that it is not convex
     def structure(self) -> FunctionStructure:  # type: ignore[override]
         own = self.f.structure
-        return replace(own, name=f"Perturbed {own.name}", loss=None, least=-math.inf, rounding=None)
+        name = f"Perturbed {own.name}"
+        return replace(own, name=name, quadratic=False, loss=None, least=-math.inf, rounding=None)
 
     @property
     def passes(self) -> float:
@@ -80,8 +76,7 @@ class Perturbed(SmoothFunction):
     def _tilted(self, found: Evaluation) -> Evaluation:
         value = found.value + self.theta * inner(self.xi, found.point.w)
         tangent = None if found.tangent is None else found.tangent.shifted(self.xi, self.theta)
-        further = tuple(self._tilted(each) for each in found.also)
-        return Evaluation(found.point, value, tangent, further, found.reported)
+        return Evaluation(found.point, value, tangent, tuple(map(self._tilted, found.also)), found.reported)
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
         return self.f.estimate(x, m, rng).shifted(self.xi, self.theta)
@@ -91,10 +86,6 @@ class Perturbed(SmoothFunction):
         hull.tilt = hull.tilt + self.theta * np.array([inner(self.xi, p.w - points[0].w) for p in points[1:]])
         return hull
 
-    def quadratic_form(self) -> QuadraticForm | None:
-        form = self.f.quadratic_form()
-        return None if form is None else form.tilted(self.theta * self.xi)
-
     def fingerprint(self) -> str:
         return f"perturbed {self.theta!r} {short_hash('', self.xi)} {self.f.fingerprint()}"
 
@@ -102,22 +93,16 @@ class Perturbed(SmoothFunction):
 def perturb(f: SmoothFunction, ball: ConstraintSet, epsilon: float, rng: np.random.Generator) -> Perturbed:
     r"""Perturb f as the paper does: :math:`\xi` uniform on the sphere, :math:`\theta = \epsilon / (4 D)`.
 
-    The minimiser of h over the ball is then within :math:`\epsilon / 4` of the minimum of f, because
-    :math:`\theta\langle\xi, w^* - w\rangle \le \theta D`.
-
-    Parameters
-    ----------
-    epsilon : float
-        The accuracy aimed at, in the units of f.
+    With D the diameter of the ball, the minimiser of h is within :math:`\epsilon / 4` of the minimum of f, because
+    :math:`\theta\langle\xi, w^* - w\rangle \le \theta D`; ``epsilon`` is in the units of f.
 
     Examples
     --------
     >>> import numpy as np
     >>> from projfree import LpBall, QuadraticForm, perturb
     >>> f, ball = QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(2, radius=1.0)
-    >>> h = perturb(f, ball, epsilon=0.1, rng=np.random.default_rng(0))
-    >>> h.theta, round(float(np.linalg.norm(h.xi)), 6)  # the diameter is 2
-    (0.0125, 1.0)
+    >>> perturb(f, ball, epsilon=0.1, rng=np.random.default_rng(0)).theta  # the diameter is 2
+    0.0125
     """
     xi, diameter = rng.standard_normal(f.shape), ball.diameter(f.shape)
     if not diameter > 0.0:

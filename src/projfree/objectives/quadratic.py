@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +14,7 @@ from projfree.checks import Array, all_finite, real_array
 from projfree.data.column_stats import EXACT, TableErrors
 from projfree.data.gram import Gram
 from projfree.objectives.base import CalledFunction, FunctionStructure
-from projfree.objectives.evaluation import Evaluation, Memory
+from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import Hessian
 from projfree.objectives.hull import Hull, Local
 from projfree.objectives.rounding import FEW
@@ -114,15 +113,6 @@ class QuadraticForm(CalledFunction):
     def quadratic_form(self) -> QuadraticForm:
         return self
 
-    def tilted(self, slope: Array) -> QuadraticForm:
-        """The form with a linear function of this slope added; what the sums may err by stays."""
-        out = copy(self)
-        out.b, out._memory = self.b - slope, Memory()
-        # An error e of b changes the value by at most e |w| <= e / 2 + e |w|^2 / 2.
-        rounding = UNIT * (size(self.b) + size(slope))
-        out.errors = (self.errors[0] + 0.5 * rounding, self.errors[1] + rounding)
-        return out
-
     def smoothness(self) -> float:
         return float(self.eigenvalues[-1]) + self._floor
 
@@ -157,27 +147,17 @@ class FormHessian(Hessian):
 
 
 def gram_form(gram: Gram, fit_intercept: bool = False, table_errors: TableErrors = EXACT) -> QuadraticForm:
-    r"""The mean squared error of the rows in ``gram``, with the intercept minimised out if asked.
+    r"""The mean squared error of the rows in ``gram``, with an intercept minimised out or without.
 
-    Its value at w is that of ``Objective(Squared(), data, fit_intercept)`` up to rounding, at O(d^2) a look however
-    many rows there were; ``f.intercept(w)`` is the intercept. A certificate is one for the form: its numbers are
-    sums over rows that were rounded once.
-
-    Parameters
-    ----------
-    gram : Gram
-        From ``data.gram()``, possibly with rows added.
-    fit_intercept : bool
-        Whether an unconstrained offset is minimised out.
-    table_errors : TableErrors
-        Those of the rows.
+    Its value at w is that of ``Objective(Squared(), data, fit_intercept)`` up to rounding, at O(d^2) however many rows
+    there were; ``f.intercept(w)`` is the intercept. A certificate is one for the form: its numbers are sums over rows
+    that were rounded once, and ``table_errors`` are those of the rows.
 
     Examples
     --------
     >>> import numpy as np
     >>> from projfree import as_data
-    >>> data = as_data(np.array([[1.0], [2.0]]), [1.0, 4.0])
-    >>> f = gram_form(data.gram())
+    >>> f = gram_form(as_data(np.array([[1.0], [2.0]]), [1.0, 4.0]).gram())
     >>> f(f.point([1.0]))
     2.0
     """
