@@ -45,8 +45,8 @@ class Hessian(ABC):
     intercept_response: tuple[Array, Array] | None = None
 
     @abstractmethod
-    def times(self, v: Array | Point) -> Array:
-        """The product with a parameter; with a point, whose predictions are then known, mixtures of it cost less."""
+    def times(self, v: Array) -> Array:
+        """The product with an array of the shape of a parameter."""
 
     @abstractmethod
     def diagonal(self) -> Array:
@@ -152,17 +152,17 @@ class RowHessian(Hessian):
         sums, cross = self._workspace.sweep(Curvatures(self._loss, self._b), (self._x,))
         return sums.reshape(self._outputs), cross
 
-    def times(self, v: Array | Point) -> Array:
-        v = v if isinstance(v, Point) else Point(frozen(np.array(v)))
+    def times(self, v: Array) -> Array:
+        x = Point(frozen(np.array(v)))
         if not self._free:
-            return np.asarray(self._sweep(v, 0.0)[1])
+            return np.asarray(self._sweep(x, 0.0)[1])
         # About the mean, so that little is left to be taken off.
-        shift = self._f.intercept_strategy.mean_prediction(v.w)
+        shift = self._f.intercept_strategy.mean_prediction(x.w)
         if self._loss.coupled:
-            rest = self._workspace.fold(CurvatureTimes(self._loss, self._b, shift), (self._x, v))
+            rest = self._workspace.fold(CurvatureTimes(self._loss, self._b, shift), (self._x, x))
             away: Array = np.linalg.lstsq(self._of_intercept[0], rest, rcond=RCOND)[0]  # no common shift
-            return np.asarray(self._sweep(v, shift + away)[1])
-        sums, g = self._sweep(v, shift)
+            return np.asarray(self._sweep(x, shift + away)[1])
+        sums, g = self._sweep(x, shift)
         rest = sums.reshape(self._outputs)
         if self._constant:
             return np.asarray(g - outer(self._f.data.column_stats.mean, rest))

@@ -125,25 +125,24 @@ class FormHessian(Hessian):
     """The matrix of a form, which acts on each column of a parameter; each product counts as a pass over it."""
 
     def __init__(self, f: QuadraticForm, features: Array | None) -> None:
-        self._H = f.H if features is None else f.H[np.ix_(features, features)]
+        self._f, self._H = f, f.H if features is None else f.H[np.ix_(features, features)]
         # All outputs share the part of some features.
-        self._shape, self._f = f.shape if features is None else (len(features),), f
+        self._outputs = f.shape[1:] if features is None else ()
 
     @cached_property
     def matrix(self) -> Array:  # type: ignore[override]
-        return np.kron(self._H, np.eye(math.prod(self._shape[1:])))
+        return np.kron(self._H, np.eye(math.prod(self._outputs)))
 
-    def times(self, v: Array | Point) -> Array:
+    def times(self, v: Array) -> Array:
         self._f._calls += 1
-        return np.asarray(self._H @ (v.w if isinstance(v, Point) else v))
+        return np.asarray(self._H @ v)
 
     def diagonal(self) -> Array:
-        return np.asarray(np.multiply.outer(np.diag(self._H), np.ones(self._shape[1:])))
+        return np.asarray(np.multiply.outer(np.diag(self._H), np.ones(self._outputs)))
 
     def products(self, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
-        everyone = np.array([p.w.ravel() for p in (*points, *others)]).reshape(-1, math.prod(self._shape))
-        images = np.array([self.times(p).ravel() for p in points]).reshape(-1, everyone.shape[1])
-        return np.asarray(images @ everyone.T)
+        images = [self.times(p.w) for p in points]
+        return np.array([[inner(image, q.w) for q in (*points, *others)] for image in images])
 
 
 def gram_form(gram: Gram, fit_intercept: bool = False, table_errors: TableErrors = EXACT) -> QuadraticForm:
