@@ -44,10 +44,10 @@ class Loss(ABC):
     #: largest count is that of softmax (26, see there), where NumPy's exp and log1p err by at most 4 ulp. The absolute
     #: error of a result below the smallest normal number is at most that number.
     rounding: float = 32.0
-    #: ``kernel(parameters, u, y, value, slope)``, a static method that numba compiles for large tables: it writes the
-    #: losses and derivatives of some predictions. All arrays are flat float64, k predictions a row; ``value`` has k
-    #: entries a row too, one for a coupled loss, and ``y`` has k or, for class indices, one. ``parameters`` are the
-    #: numbers among the fields of the loss, a dataclass, in their order. It may call functions that numba compiled.
+    #: ``kernel(parameters, u, y, value, slope)``, a static method that numba compiles for large tables, and which may
+    #: call functions that numba compiled. All arrays are flat float64: ``parameters`` are the numbers among the fields
+    #: of the loss, a dataclass; ``u``, ``slope`` and the losses ``value`` have k entries a row, ``value`` one for a
+    #: coupled loss, and ``y`` has k or, for class indices, one.
     kernel: ClassVar[Callable[..., None] | None] = None
 
     def __init_subclass__(cls, **settings: Any) -> None:

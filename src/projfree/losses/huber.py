@@ -61,8 +61,7 @@ class Huber(Loss):
 
     def second(self, u: Array, y: Array) -> Array:
         r: Array = np.abs(u - y)
-        inside: Array = np.less_equal(r, self.delta)
-        return inside.astype(r.dtype) * 2
+        return (r <= self.delta).astype(r.dtype) * 2
 
     @staticmethod
     def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:

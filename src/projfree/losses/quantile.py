@@ -15,14 +15,13 @@ class Quantile(SmoothedLoss):
     r"""The quantile loss with a parabola in place of its corner, for the q-th quantile of the target.
 
     .. math::
-        \ell(u, y) = \max_{q - 1 \le \theta \le q} \theta r - \tfrac{\delta}{2}\theta^2
-                   = \theta r - \tfrac{\delta}{2} \theta^2
-        \quad\text{at}\quad \theta = \min(\max(r / \delta, q - 1), q), \qquad r = y - u,
+        \ell(u, y) = \theta r - \tfrac{\delta}{2} \theta^2, \quad \ell' = -\theta
+        \quad\text{with}\quad \theta = \min(\max(r / \delta, q - 1), q), \qquad r = y - u,
 
-    :math:`\ell' = -\theta`, and :math:`\ell'' = 1/\delta` for r between :math:`(q - 1) \delta` and :math:`q \delta`,
-    else 0. The quantile loss :math:`\max(q r, (q - 1) r)` lies above it, by at most :math:`c\,\delta` with
-    :math:`c = \max(q, 1 - q)^2 / 2`. So a lower bound of the smoothed objective holds for the exact one as well: a run
-    reports the value of the quantile loss itself, and as its gap that value less this bound.
+    and :math:`\ell'' = 1/\delta` for r between :math:`(q - 1) \delta` and :math:`q \delta`, else 0. The quantile loss
+    :math:`\max(q r, (q - 1) r)` lies above it, by at most :math:`c\,\delta` with :math:`c = \max(q, 1 - q)^2 / 2`. So
+    a lower bound of the smoothed objective holds for the exact one as well: a run reports the value of the quantile
+    loss itself, and as its gap that value less this bound.
 
     Parameters
     ----------
@@ -75,11 +74,9 @@ class Quantile(SmoothedLoss):
         return np.maximum(self.quantile * r, (self.quantile - 1.0) * r)
 
     def value(self, u: Array, y: Array) -> Array:
-        r = y - u
-        theta = self._theta(r)
-        # theta (r - delta theta / 2), where both factors have one sign and the second is at least half of r.
-        with np.errstate(over="ignore"):
-            return theta * (r - (0.5 * self.delta) * theta)
+        theta = self._theta(y - u)
+        with np.errstate(over="ignore"):  # both factors have one sign, and the second is at least half of r
+            return theta * ((y - u) - (0.5 * self.delta) * theta)
 
     def derivative(self, u: Array, y: Array) -> Array:
         return np.negative(self._theta(y - u))

@@ -136,5 +136,4 @@ def _row_sums(e: Array) -> Array:
 
     Any order of 25 terms does that, so take the fast one; NumPy's own sum is pairwise on contiguous rows.
     """
-    sums: Array = np.einsum("ij->i", e) if e.shape[1] <= 25 else e.sum(axis=1)
-    return sums
+    return np.asarray(np.einsum("ij->i", e) if e.shape[1] <= 25 else e.sum(axis=1))

@@ -163,9 +163,8 @@ class Objective(SmoothFunction):
         """
         if not self.structure.smoothing_error:
             return self
-        f, rounding = self.open(), self.structure.rounding
-        corner = None if rounding is None else replace(rounding, corner=True)
-        f.structure, f._exact = replace(self.structure, smoothing_error=0.0, rounding=corner), True
+        f = self.open()
+        f.structure, f._exact = replace(self.structure, smoothing_error=0.0), True
         return f
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:

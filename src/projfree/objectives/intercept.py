@@ -174,7 +174,7 @@ class Centred(Intercept):
     def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
         super().__init__(loss, data, outputs)
         self.constant = data.mean_target()
-        self.rounding = replace(self.rounding, constant=self.constant, centred=True)
+        self.rounding = replace(self.rounding, constant=self.constant)
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
         return tuple([np.asarray(self.constant - self.mean_prediction(x.w)) for x in points])
@@ -227,12 +227,13 @@ class Profiled(Intercept):
         self.rounding = replace(self.rounding, constant=self.constant, spread=spread)
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
-        known = [self.loss.convex and not x.w.any() for x in points]  # at zero the one minimum is known
-        away = [x for x, has in zip(points, known, strict=True) if not has]
-        if len(away) > 1:  # the predictions of all in one read
-            workspace.fold(FormImages(), away)
-        found = [search(workspace, self.loss, self.data, x, self.guess(x), self.outputs) for x in away]
-        return tuple([self.constant if has else found.pop(0) for has in known])
+        if len(points) > 1:  # the predictions of all in one read
+            workspace.fold(FormImages(), points)
+        return tuple([self._best(workspace, x) for x in points])
+
+    def _best(self, workspace: Workspace, x: Point) -> Array:
+        known = self.loss.convex and not x.w.any()  # at zero the one minimum
+        return self.constant if known else search(workspace, self.loss, self.data, x, self.guess(x), self.outputs)
 
 
 def log_mean(loss: Loss, data: Data) -> Array:

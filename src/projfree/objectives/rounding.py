@@ -29,6 +29,7 @@ from projfree.algebra import UNIT, size
 from projfree.checks import Array
 from projfree.data.base import Data
 from projfree.losses.base import Loss, SmoothedLoss
+from projfree.losses.squared import is_squared
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.row_steps import Sums
@@ -60,10 +61,6 @@ class Rounding:
         The best intercept at w = 0; None where there is no intercept.
     spread : pair of float
         ``(a, c)`` such that best intercepts of feasible w differ from the constant by at most a + c max|u|.
-    centred : bool
-        Whether the intercept takes up the means of the columns, so that predictions are compared about these.
-    corner : bool
-        Whether values are those of a loss with a corner: near it they move as far as the loss is steep.
     """
 
     loss: Loss
@@ -72,8 +69,6 @@ class Rounding:
     floor: float = 0.0
     constant: Array | None = None
     spread: tuple[float, float] = (0.0, 1.0)
-    centred: bool = False
-    corner: bool = False
 
     def of_tangent(self, sums: Sums, b: Array | None = None) -> tuple[float, float]:
         """Bounds on the error of the constant of a tangent, and on the Euclidean norm of that of its gradient.
@@ -140,8 +135,8 @@ class Rounding:
     def apart(self, ball: ConstraintSet, w: Array) -> float:
         """How far the predictions of ``w`` are from those of any vector of the set, about their means, at most."""
         data = self.data.column_stats
-        if not self.centred or not data.terms:
-            return math.inf
+        if self.constant is None or not is_squared(self.loss) or not data.terms:
+            return math.inf  # only the intercept of squares takes up the means of the columns
         sizes = _for_entries(data.deviation(self.data.rounding_units, 0.0), w.shape)
         return self._largest(ball, w.shape, sizes, size(sizes)) + float(np.sum(sizes * np.abs(w)))
 
@@ -156,10 +151,11 @@ class Rounding:
     def value(self, value: float, w: Array, b: Array | None) -> float:
         """The error of the value at a point, at most."""
         e = self.predictions(w, b)
-        steepness = self.loss.lipschitz if isinstance(self.loss, SmoothedLoss) else math.inf
         first, second = self._derivatives(value, e)
-        moved = math.inf if self.corner else first * e + 0.5 * second * e * e
-        return UNIT * self.units * (abs(value) + self.floor) + min(moved, steepness * e if e else 0.0)
+        # Near the corner of a loss that is smoothed, the value moves as far as the loss is steep.
+        steepness = self.loss.lipschitz if isinstance(self.loss, SmoothedLoss) else math.inf
+        moved = steepness * e if math.isfinite(steepness) else first * e + 0.5 * second * e * e
+        return UNIT * self.units * (abs(value) + self.floor) + moved
 
     def bound(self, value: float, w: Array, b: Array | None, far: float, apart: float = math.inf) -> float:
         """By how much the bound proved by the tangent at a point moves, at most, up to the rounding of the support.

@@ -214,13 +214,11 @@ class Curvatures(Step):
         u = images[0] + self.b
         if self.loss.coupled:  # off the diagonal each row of diag(p) - p p^T adds up to its diagonal entry (Gershgorin)
             p = self.loss.mean(u)
-            h = 2.0 * p * (1.0 - p)
+            h = weigh(2.0 * p * (1.0 - p), rows.s)
         else:
-            h = self.loss.second(u, rows.y)
-            h = h if self.loss.convex else np.abs(h)
+            h = Curvature(self.loss, u, rows, model=True).h
         if self.damping > 0.0:
-            h = np.maximum(h, self.damping * np.abs(self.loss.derivative(u, rows.y)))
-        h = weigh(h, rows.s)
+            h = np.maximum(h, self.damping * weigh(np.abs(self.loss.derivative(u, rows.y)), rows.s))
         return h, np.ravel(by_column(h))
 
 
