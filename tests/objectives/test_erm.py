@@ -212,20 +212,3 @@ def test_smoothness_bounds_the_change_of_gradients(build, intercept):
             change = np.linalg.norm(problem.f.evaluate(y).slope.gradient - m.gradient)
             if loss.convex or not intercept:  # a local intercept may jump
                 assert change <= L * np.linalg.norm(y.w - x.w) * (1 + 1e-9)
-
-
-@every_case
-@intercepts
-def test_a_mixture_that_cancels_is_zero(build, loss, outputs, intercept):
-    f = build(loss, outputs, intercept).f
-    zero = f(f.point(np.zeros(f.shape)))
-    before = f.workspace.rows_read
-    for read in (
-        lambda x: f(x),
-        lambda x: f.evaluate(x).value,
-        lambda x: f.hull((x, x)).value(np.zeros(1)),
-    ):
-        x = f.point(np.ones(f.shape))
-        assert not np.isnan(f.evaluate(x - x, tangent=False, read=False).value)
-        assert read(x - x) == pytest.approx(zero, rel=1e-13)
-    assert f.passes - before == 1, "only the tangent reads"

@@ -10,17 +10,14 @@ import scipy.sparse as sp
 
 from projfree import (
     BlackBox,
-    FrankWolfe,
     Huber,
     Logistic,
-    LpBall,
     Objective,
     Perturbed,
     QuadraticForm,
     Quantile,
     Squared,
     as_data,
-    minimize,
 )
 
 RNG = np.random.default_rng(6)
@@ -71,16 +68,6 @@ def test_an_opened_function_remembers_and_counts_for_itself(name):
     g.evaluate(f.point(np.zeros(D) + 0.5))
     assert f.passes == READS[name][1]
     assert g.fingerprint() == f.fingerprint()
-
-
-@every
-def test_a_run_does_not_count_into_the_function_it_was_given(name):
-    f = FUNCTIONS[name]()
-    result = minimize(f, LpBall(2, 0.5), FrankWolfe(), tol=1e-12, max_iter=3)
-    assert result.n_passes >= 2.0
-    assert f.passes == 0
-    assert f(f.point(result.w, result.intercept)) > -np.inf
-    assert f.passes == READS[name][1], "nothing of the run is remembered"
 
 
 @every
@@ -152,20 +139,6 @@ def test_an_interrupted_pass_leaves_nothing_behind(table, monkeypatch):
     assert f.passes == before
     assert f(x) == value
     assert f.evaluate(v).value == pytest.approx(Objective(Huber(1.0), as_data(X, Y))(v), rel=1e-12)
-
-
-@every
-def test_a_value_does_not_take_the_place_of_a_tangent(name):
-    f = FUNCTIONS[name]().open()
-    x, z = f.point(np.ones(D)), f.point(np.full(D, 0.5))
-    tangent = f.evaluate(x).slope
-    f.evaluate(z, also=(x,))
-    f.evaluate(x, tangent=False)
-    before = f.passes
-    again = f.evaluate(x).slope
-    np.testing.assert_array_equal(again.gradient, tangent.gradient)
-    assert again.constant == tangent.constant
-    assert f.passes == before
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -63,17 +63,6 @@ def test_a_tangent_stripped_of_the_perturbation_is_one_of_f(name):
     assert h.reported is f
 
 
-def test_perturbations_nest():
-    f = plain()
-    outer = Perturbed(Perturbed(f, 0.3, XI), 0.2, -XI)
-    w = RNG.standard_normal(3)
-    assert outer.reported is f
-    assert outer(outer.point(w)) == pytest.approx(f(f.point(w)) + 0.1 * XI @ w)
-    found = outer.evaluate(outer.point(w)).reported
-    np.testing.assert_allclose(found.slope.gradient, f.evaluate(f.point(w)).slope.gradient, atol=1e-12)
-    assert found.value == pytest.approx(f(f.point(w)), rel=1e-13)
-
-
 def test_estimates_carry_the_perturbation():
     f = plain()
     h, w = Perturbed(f, 0.3, XI), np.ones(3)

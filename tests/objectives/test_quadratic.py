@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projfree import Objective, QuadraticForm, Squared, as_data
+from projfree import QuadraticForm
 from projfree.algebra import Point, mix
 
 seeds = st.integers(0, 2**32 - 1)
@@ -59,15 +59,6 @@ def test_matrix_parameters():
     assert f.shape == (3, 2)
     expected = sum(g(g.point(W[:, j])) for j, g in enumerate(columns)) + 1.0
     assert f(f.point(W)) == pytest.approx(expected)
-
-
-def test_least_squares_after_one_pass():
-    rng = np.random.default_rng(0)
-    X, y, w = rng.standard_normal((30, 3)), rng.standard_normal(30), rng.standard_normal(3)
-    f = Objective(Squared(), as_data(X, y))
-    q = QuadraticForm(2 * X.T @ X / 30, 2 * X.T @ y / 30, float(y @ y / 30))
-    assert q(q.point(w)) == pytest.approx(f(f.point(w)), rel=1e-12)
-    assert q.smoothness() == pytest.approx(f.smoothness(), rel=1e-10)
 
 
 @given(seeds)

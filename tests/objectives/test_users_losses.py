@@ -21,7 +21,6 @@ from projfree import (
     Squared,
     as_data,
     minimize,
-    path,
 )
 from projfree.losses.base import Loss
 
@@ -63,13 +62,6 @@ def test_a_subclass_of_a_compiled_loss_has_its_own_value(kind, intercept, monkey
     assert result.value == pytest.approx(3.0 * np.mean((u - y) ** 2), rel=1e-12)
     assert result.status.converged
     assert result.value == pytest.approx(3.0 * minimize(Objective(Squared(), as_data(X, y), intercept), BALL).value)
-
-
-def test_a_subclass_of_the_squared_loss_has_no_gram_matrix():
-    X, y = tables()
-    values = path(Objective(Triple(), as_data(X, y), fit_intercept=True), BALL, [0.1, 0.5]).values
-    squares = path(Objective(Squared(), as_data(X, y), fit_intercept=True), BALL, [0.1, 0.5]).values
-    np.testing.assert_allclose(values, 3.0 * squares, rtol=1e-5)
 
 
 @dataclass(frozen=True)
