@@ -69,7 +69,7 @@ class Point:
 
     def starting_at(self, intercept: Array | None) -> Point:
         """The same point, mixture and handle, with another start for the search for its intercept."""
-        return Point(self.w, intercept, self.mass, self.of, self.handle)
+        return Point(self.w, intercept, 1.0, self.of, self.handle)
 
 
 def mix(*terms: tuple[float, Point], intercept: Array | None = None) -> Point:
