@@ -168,7 +168,7 @@ class CompletionProblem(SmoothFunction):
         gradient_error = gradient_error * grown * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * gradient.scale
         return self._memory.keep(Evaluation(x.alone(b), value, Minorant(constant, gradient, error, gradient_error)))
 
-    def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
+    def hull(self, points: tuple[Point, ...], gradient: Array | None = None) -> Hull:
         raise TypeError("CompletionProblem has no line searches; use `CompletionProblem.solver`.")
 
     def smoothness(self) -> float:
