@@ -72,14 +72,14 @@ def raced(mode: Mode, kind: str, p: float, rho: float) -> Task:
             return float(problem.error(w, best) if kind == "least squares" else problem.value(w) - best.value)
 
         place = {**problem.place, "problem": kind, "set": ball_name(p), "p": p, "radius": ball.radius, "rho": rho}
-        auto = plan(problem.objective("auto"), ball).solver
+        auto = plan(problem.objective(), ball).solver
         printed = {OPTION_B: FrankWolfe(ShortStep(problem.reference.smoothness()))}
         newton = {"Newton": ConstrainedNewton()} if kind == "logistic" else {}
         solvers: dict[str, Solver] = {**SOLVERS, **printed, **newton, "auto": auto}
         for name, solver in solvers.items():
             for seed in range(repeats(mode) if name in REPEATED else 1):
                 curve = follow(
-                    problem.objective("auto" if name == "auto" else "data"),
+                    problem.objective(),
                     ball,
                     solver,
                     error,

@@ -72,9 +72,9 @@ class Fit:
         self.loss, self.table = loss, table
         self.reference = self.objective()
 
-    def objective(self, form: str = "data") -> Objective:
-        """A fresh objective, so that no run finds images of another; it reads the rows unless told otherwise."""
-        return Objective(self.loss, as_data(self.table.X, self.table.y), fit_intercept=True, form=form)
+    def objective(self) -> Objective:
+        """A fresh objective, so that no run finds predictions of another."""
+        return Objective(self.loss, as_data(self.table.X, self.table.y), fit_intercept=True)
 
     def value(self, w: Array) -> float:
         """The objective at a parameter."""
