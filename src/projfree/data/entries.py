@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -110,21 +109,6 @@ class ObservedEntries(LocalData):
         found = [residual for residual in residuals if residual is not None]
         return sums, self.scatter(np.concatenate(found)) if found else None
 
-    def deviation(self, base: float, most: float = math.inf) -> float:
-        """The root mean square of the targets' differences from ``base``, each counted as ``most`` at most."""
-        return math.sqrt(np.mean(np.clip(self.y - base, -most, most) ** 2))
-
-    def mean_loss(self, value: Callable[[Array, Array], Array], u: float) -> float:
-        """The weighted mean of a loss where all predictions are one number."""
-        return float(np.average(value(np.full(self.n, u), self.y), weights=self.weight))
-
-    def take(self, rows: Array, weight: Array | None) -> Self:
-        part = self.alike()
-        for name in ("column_stats", "rounding_units", "places"):  # found anew
-            part.__dict__.pop(name, None)
-        part.n, part.y, part.weight = len(rows), self.y[rows], weight
-        return part
-
     @cached_property
     def column_stats(self) -> ColumnStats:  # type: ignore[override]  # found when it is first asked for
         # A^T S A is diagonal, with the weight of each place; centring only lowers the eigenvalues.
@@ -212,10 +196,6 @@ class FactoredEntriesData(ObservedEntries):
         at = self.pattern
         return (at.rows, at.indices) if self.place is None else (at.rows[self.place], at.indices[self.place])
 
-    def most_in_line(self) -> int:
-        """The most entries in one row or one column of the matrix."""
-        return max(int(np.bincount(index).max()) for index in self.places)
-
     def scatter(self, r: Array) -> Any:
         if self.place is not None:
             r = np.bincount(self.place, weights=r, minlength=self.pattern.count)
@@ -223,10 +203,6 @@ class FactoredEntriesData(ObservedEntries):
 
     def most_at_a_place(self) -> int:
         return 1 if self.place is None else int(np.bincount(self.place).max())
-
-    def size_of_targets(self, base: float = 0.0, most: float = np.inf) -> float:
-        """The Euclidean norm of the targets, of which none counts as further than ``most`` from ``base``."""
-        return float(np.linalg.norm(np.clip(self.y, base - most, base + most)))
 
     def take(self, rows: Array, weight: Array | None) -> FactoredEntriesData:
         """The given entries, with adjoints on the pattern of all."""
