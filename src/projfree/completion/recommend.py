@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array, count, is_sparse, real_array, shown
 from projfree.completion.als import regress, spread
+from projfree.completion.certificate import SHARP_SIDE
 from projfree.completion.factors import Factors
 from projfree.completion.features import FeatureTable
 from projfree.completion.prediction import Completed, OffsetModel
@@ -486,10 +487,14 @@ class Recommender:
         check_is_fitted(self, "factors_")
         model, found = self.factors_, []
         if self.relative_gap_ > WIDE_GAP:
+            sharper = (
+                ""
+                if len(self.user_ids_) + len(self.item_ids_) <= SHARP_SIDE
+                else ("`certify='sharp'` takes the time that a sharper bound needs, and ")
+            )
             found.append(
                 f"The certified gap is {self.relative_gap_:.0%}: the bound cannot tell how close the model is to the "
-                "best one. `certify='sharp'` takes the time that a sharper bound needs, and `certify_to(0.01)` goes on "
-                "until the gap is proved to be 1 %."
+                f"best one; {sharper}`certify_to(0.01)` goes on until the gap is proved to be 1 %."
             )
         largest = [float(np.linalg.norm(part, axis=1).max(initial=0.0)) for part in (model.left, model.right)]
         if largest[0] * largest[1] <= FLAT * self.rating_deviation_:

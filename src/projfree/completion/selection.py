@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 #: The path: strengths fall by this factor from this part of the strongest, with so many sweeps each.
 FIRST, FACTOR, SWEEPS, POINTS = 0.45, 0.8, 3, 30
-#: It ends when the score has not improved for so many points.
+#: It ends when the score has not improved for so many points, or for one while no model is clearly better than offsets
+#: alone: there is little to look for then.
 PATIENCE = 2
 #: Weights of implicit features to choose from, that of the path first, and the strengths at which others are tried.
 WEIGHTS, TRIED = (1.0, 0.5, 0.0), 3
@@ -137,6 +138,7 @@ class PathSearch:
     seed: int
     score: Callable[[Factors], float]
     callbacks: Sequence[Any] = ()
+    clear: Callable[[Trial], bool] = lambda trial: True
     ended: bool = False
 
     @property
@@ -160,13 +162,13 @@ class PathSearch:
     ) -> list[Trial]:
         """The best trials of a path, best first; it ends when ``best``, the score so far, is not improved."""
         found: list[Trial] = []
-        since = 0
+        since, patience = 0, 1
         for strength in strengths.tolist():
             trial = self.fit(f, strength, model)
             model, since = trial.model, 0 if trial.score > best else since + 1
-            best = max(best, trial.score)
+            best, patience = max(best, trial.score), PATIENCE if self.clear(trial) else patience
             found = sorted([*found, trial], key=lambda one: -one.score)[:TRIED]  # a few, since models are large
-            if self.over or since >= PATIENCE:
+            if self.over or since >= patience:
                 break
         return found
 
@@ -190,13 +192,13 @@ def choose(
     best strength. A callback that returns True ends the search.
     """
     first, *others = weights
-    search = PathSearch(rank, seed, held.score, callbacks)
     alone = Factors.zero(f.with_implicit(0.0), f.entries.offsets_alone)
     none = held.score(alone)
 
     def clear(trial: Trial) -> bool:  # a gain may be small because sweeps ended early
         return trial.score - none >= FAR * abs(none) and held.clearly_better(trial.model, alone)
 
+    search = PathSearch(rank, seed, held.score, callbacks, clear)
     trials = search.path(f.with_implicit(first))
     likely = trials
     if not clear(trials[0]):
