@@ -26,10 +26,9 @@ model.fit((ratings.rows[fitted], ratings.cols[fitted], ratings.values[fitted]))
 # One new user: five ratings, and what is recommended then.
 
 first = {10: 5.0, 25: 4.0, 100: 1.0, 300: 5.0, 700: 2.0}
-scores = model.fold_in(first)
-best = [int(item) for item in model.item_ids_[np.argsort(-scores)] if item not in first][:5]
+best, _ = model.fold_in(first, n=5)
 print("five ratings:", first)
-print("recommended:", best)
+print("recommended:", best.tolist())
 
 # %%
 # Many new users: the first ratings are given, the last fifty are predicted.

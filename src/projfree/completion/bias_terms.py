@@ -14,6 +14,7 @@ which is what a tangent here is: valid however inexactly the offsets were found,
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -27,6 +28,8 @@ from projfree.losses.squared import is_squared
 
 #: Newton steps for the offsets of one matrix, and conjugate gradient steps of one Newton step.
 NEWTON_STEPS, CG_STEPS = 60, 200
+#: Entries whose losses are computed at once.
+BLOCK = 1 << 18
 #: What the search for offsets may leave of the value: bounds, which feel the root of it, agree to all digits then.
 EXACT = 1e-20
 #: That of offsets that nothing is proved from: they have about half as many digits.
@@ -139,13 +142,29 @@ class ObservedLoss:
 
     def _at(self, u: Array, b: Array) -> tuple[float, Array]:
         """The value with offsets and its derivative in them."""
-        full = u + self.offsets(b)
-        value = float(np.sum(self.s * self.loss.value(full, self.y))) + self.penalty(b)
-        return value, self.sums(self.s * self.loss.derivative(full, self.y)) + self.kappa * b
+        r, losses = self._full(u, b), 0.0
+        for part, s in self._parts():
+            losses += float(np.sum(s * self.loss.value(r[part], self.y[part])))
+            r[part] = s * self.loss.derivative(r[part], self.y[part])
+        return losses + self.penalty(b), self.sums(r) + self.kappa * b
+
+    def _full(self, u: Array, b: Array) -> Array:
+        """Predictions with offsets."""
+        full = self.offsets(b)
+        full += u
+        return full
+
+    def _parts(self) -> Iterator[tuple[slice, Any]]:
+        """Ranges of entries and their weights: few arrays are as long as all entries."""
+        for start in range(0, self.n, BLOCK):
+            part = slice(start, start + BLOCK)
+            yield part, 1.0 / self.n if self.weight is None else self.weight[part]
 
     def _newton_step(self, u: Array, b: Array, slope: Array, tolerance: float) -> Array:
         """Solve for the curvature of the loss at offsets ``b``: conjugate gradients, scaled by the diagonal."""
-        h = self.s * self.loss.second(u + self.offsets(b), self.y)
+        h = self._full(u, b)
+        for part, s in self._parts():
+            h[part] = s * self.loss.second(h[part], self.y[part])
         scale = 1.0 / (self.sums(h) + self.kappa)
         step, r = np.zeros_like(slope), slope.copy()
         z = scale * r
@@ -154,7 +173,10 @@ class ObservedLoss:
         for _ in range(CG_STEPS):
             if size <= tolerance**2 * first or size == 0.0 or expired():
                 break
-            applied = self.sums(h * (self.offsets(d) - self.base)) + self.kappa * d
+            change = self.offsets(d)
+            change -= self.base
+            change *= h
+            applied = self.sums(change) + self.kappa * d
             alpha = size / float(d @ applied)
             step += alpha * d
             r -= alpha * applied
@@ -165,21 +187,30 @@ class ObservedLoss:
 
     def value(self, u: Array, b: Array) -> float:
         """The value with given offsets."""
-        return float(np.sum(self.s * self.loss.value(u + self.offsets(b), self.y))) + self.penalty(b)
+        return self._at(u, b)[0]
 
     def tangent(self, u: Array, b: Array) -> EntryTangent:
         """The tangent, with bounds on the rounding of its constant and on the norm of that of its gradient."""
-        full = u + self.offsets(b)
-        losses, derivative = self.s * self.loss.value(full, self.y), self.loss.derivative(full, self.y)
-        r = self.s * derivative
-        h, sizes = self.sums(r), self.sums(np.abs(r))
-        drop, value, slope = 0.5 * float(h @ h) / self.kappa, float(losses.sum()), float(r.sum())
-        constant = value - float(r @ full) + self.base * slope - drop
+        full, r = self._full(u, b), np.empty(self.n)
+        value = size = along = along_size = square = 0.0
+        for part, s in self._parts():
+            losses, derivative = (
+                s * self.loss.value(full[part], self.y[part]),
+                self.loss.derivative(full[part], self.y[part]),
+            )
+            r[part] = s * derivative
+            value, size = value + float(losses.sum()), size + float(np.abs(losses).sum())
+            along += float(r[part] @ full[part])
+            along_size += float(np.abs(r[part]) @ np.abs(full[part]))
+            square += float(r[part] @ derivative)
+        h, slope, sizes = self.sums(r), float(r.sum()), self.sums(np.abs(r, out=full))
+        drop = 0.5 * float(h @ h) / self.kappa
+        constant = value - along + self.base * slope - drop
         # Sums of n terms, however they are added up, and derivatives and losses, which are right to some units.
-        unit, total = UNIT * (self.n + 2.0 * self.loss.rounding + 8.0), float(np.abs(r).sum())
-        terms = float(np.abs(losses).sum() + np.abs(r) @ np.abs(full)) + 2.0 * abs(self.base) * total
-        terms += float(np.abs(h) @ sizes) / self.kappa + drop
-        square = float(np.sum(r * derivative))
+        unit = UNIT * (self.n + 2.0 * self.loss.rounding + 8.0)
+        terms = (
+            size + along_size + 2.0 * abs(self.base) * float(full.sum()) + float(np.abs(h) @ sizes) / self.kappa + drop
+        )
         return EntryTangent(value + self.penalty(b), constant, r, unit * terms, unit * math.sqrt(square) + 1e-290)
 
     # ------------------------------------------------------------ scales
