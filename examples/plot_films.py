@@ -2,8 +2,8 @@
 Films: from ratings to recommendations
 ======================================
 
-Some people have rated some films. Completing the matrix of all ratings gives a prediction for every pair, and says which
-films somebody is likely to watch and to like. Ratings that were held out say whether the predictions can be
+Some people have rated some films. Completing the matrix of all ratings gives a prediction for every pair, and says
+which films somebody is likely to watch and to like. Ratings that were held out say whether the predictions can be
 trusted: where a higher rating was predicted, a higher one was given.
 
 The ratings are generated, and the titles are invented. Where the environment variable ``PROJFREE_DATA`` names a folder
