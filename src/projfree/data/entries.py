@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -108,6 +108,13 @@ class ObservedEntries(LocalData):
             residuals.append(residual)
         found = [residual for residual in residuals if residual is not None]
         return sums, self.scatter(np.concatenate(found)) if found else None
+
+    def take(self, rows: Array, weight: Array | None) -> Self:
+        part = self.alike()
+        for name in ("column_stats", "rounding_units", "places"):  # found anew
+            part.__dict__.pop(name, None)
+        part.n, part.y, part.weight = len(rows), self.y[rows], weight
+        return part
 
     @cached_property
     def column_stats(self) -> ColumnStats:  # type: ignore[override]  # found when it is first asked for
