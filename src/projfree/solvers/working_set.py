@@ -108,8 +108,10 @@ class WorkingSet(Solver):
         features = self._features(ball, f.shape, g, state)
         kept = state.columns if features is state.features else None
         model, gap = FeatureModel(f, ball, x, g, features, state.damping, kept), frank_wolfe_gap(ball, g, x.w)
-        # The smaller the gap is, the less of it is due to the error of the model and to other features.
-        found = model.minimize(state.level, gap * min(SHARE, gap / (abs(here.value) or gap or 1.0)))
+        # The smaller the gap is, the less of it is due to the error of the model and to other features. A model of
+        # squares has no error, and work on a matrix that was formed costs little beside a read.
+        share = SHARE**2 if f.structure.quadratic_form and model.columns.h is None else SHARE
+        found = model.minimize(state.level, gap * min(share, gap / (abs(here.value) or gap or 1.0)))
         expected = inner(g, x.w - found.w)
         tiny = is_rounding(expected, here.value)
         new, gamma = step_towards(f, here, f.point(found.w, x.intercept), expected)
