@@ -32,10 +32,9 @@ MOST_ROUNDS, ROUNDS = 300, 15
 STALLED = 12
 #: Sweeps over the entries that are not zero, after each over all.
 SWEEPS = 4
-GROW = 2
 #: Newton's method takes over where such a round leaves more than this part of the gap.
 SLOW = 0.1
-#: Conjugate gradient steps of the first Newton step; each later one may take twice as many.
+#: Conjugate gradient steps of a Newton step; twice as many after one in which no entry became zero.
 CG_STEPS = 16
 #: They end once the residual has fallen to this part: the face is seldom the last one.
 CG_ACCURACY = 0.03
@@ -357,7 +356,7 @@ class _Search:
             if not moved and own > max(floor, SLOW * last):
                 nonzeros = np.count_nonzero(self.v)
                 self._face_step(level, steps)
-                steps = GROW * steps if np.count_nonzero(self.v) == nonzeros else steps
+                steps *= 2 if np.count_nonzero(self.v) == nonzeros else 1
                 norm, own = self.norm(self.v), self._penalized_gap(level, self.norm(self.v))
             points = [(self.v, self.g)] if penalty else list(self._inside(norm, sides))
             gaps = [own] if penalty else [self._gap(v, g) for v, g in points]
