@@ -23,8 +23,8 @@ class SparseData(MemoryTable):
 
     CSR with float32 or float64 values is held without a copy and must not be changed afterwards; other formats are
     converted to CSR once. Where columns are unsorted or occur twice, they are sorted and summed in a copy. The table by
-    columns is made when columns are asked for once more after two times. A pass costs one read of the stored entries, in compiled code for one
-    output and large tables, else by SciPy's products, block by block.
+    columns is made when columns are asked for a third time. A pass costs one read of the stored entries, in compiled
+    code for one output and large tables, else by SciPy's products, block by block.
     """
 
     keeps_images = True
