@@ -12,6 +12,9 @@ import numpy as np
 
 from projfree.checks import Array
 
+#: Between these sizes a sum of squares has neither overflown nor lost digits to denormal numbers.
+SAFE_SQUARES = (1e-270, 1e300)
+
 
 def conjugate(p: float) -> float:
     r"""The exponent :math:`q` with :math:`1/p + 1/q = 1`."""
@@ -25,8 +28,12 @@ def row_norms(x: Array, p: float) -> Array:
 
     A row that holds NaN (an infinity) has norm NaN (infinity). Cost: one power an entry.
     """
-    size = np.abs(x)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
+        if p == 2.0:  # without a scale, which takes twice as long
+            squares = np.add.reduce(np.square(x), axis=-1)
+            if ((squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1])).all():
+                return np.asarray(np.sqrt(squares))
+        size = np.abs(x)
         if p == 1.0:  # a sum overflows only where the norm does
             return np.asarray(np.add.reduce(size, axis=-1))
         largest = np.maximum.reduce(size, axis=-1, initial=0.0)
