@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from projfree import Entries, LpBall, Objective, QuadraticForm, Squared, as_data, minimize
-from projfree.data import SliceSource
-from projfree.data.sparse import TaskData
+from projfree import LpBall, Objective, Squared, as_data, minimize
 
 RNG = np.random.default_rng(0)
 X, Y, S = RNG.integers(-9, 9, (50, 4)) / 8.0, RNG.integers(-9, 9, 50) / 8.0, RNG.integers(1, 9, 50) / 8.0
@@ -53,23 +51,3 @@ def test_sparse(way, kind, form):
     other.data = swapped(known.data)
     assert not other.dtype.isnative
     same(as_data(other, swapped(Y)), as_data(known, Y))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_outside_memory(tmp_path, kind):
-    A = np.abs(X).astype(kind)
-    np.save(tmp_path / "X.npy", swapped(A))
-    same(as_data(tmp_path / "X.npy", swapped(Y), swapped(S)), as_data(A, Y, S))
-    same(as_data(np.load(tmp_path / "X.npy", mmap_mode="r"), Y, S), as_data(A, Y, S))
-    same(as_data(SliceSource(swapped(A)), Y, S), as_data(A, Y, S))
-
-
-def test_other_arguments():
-    f, ball = Objective(Squared(), as_data(X, Y)), LpBall(2, 1.0)
-    start = np.full(4, 0.25)
-    np.testing.assert_array_equal(minimize(f, ball, start=swapped(start)).w, minimize(f, ball, start=start).w)
-    assert QuadraticForm(swapped(np.eye(2)), swapped(np.ones(2))).b.dtype.isnative
-    task = np.arange(50) % 3
-    assert TaskData(swapped(X), Y, swapped(task)).fingerprint() == TaskData(X, Y, task).fingerprint()
-    places = Entries(swapped(task), swapped(np.arange(50)), (3, 50))
-    assert as_data(places, Y).fingerprint() == as_data(Entries(task, np.arange(50), (3, 50)), Y).fingerprint()

@@ -8,13 +8,9 @@ import pytest
 from projfree import (
     Entries,
     Logistic,
-    LpBall,
-    Objective,
-    QuadraticForm,
     Softmax,
     Squared,
     as_data,
-    minimize,
 )
 from projfree.data.sparse import TaskData
 
@@ -49,14 +45,6 @@ def test_data(name, at, given):
         as_data(*given)
 
 
-def test_data_outside_memory(tmp_path):
-    np.save(tmp_path / "X.npy", X)
-    with refused("y", "2"):
-        as_data(tmp_path / "X.npy", masked(Y, 2))
-    with refused("sample_weight", "1"):
-        as_data(tmp_path / "X.npy", Y, masked(np.ones(3), 1))
-
-
 def test_places_and_tasks():
     whole = np.array([0, 1, 1])
     with refused("cols", "2"):
@@ -69,17 +57,3 @@ def test_places_and_tasks():
 def test_targets_of_a_loss(loss):
     with refused("y", "1"):
         loss.targets(masked(np.array([1, 1, 1]), 1))
-
-
-def test_start_and_forms():
-    f = Objective(Squared(), as_data(X, Y))
-    with refused("start", "0"):
-        minimize(f, LpBall(2, 1.0), start=masked(np.zeros(2), 0))
-    with refused("b", "1"):
-        QuadraticForm(np.eye(2), masked(np.ones(2), 1))
-
-
-def test_a_mask_that_hides_nothing():
-    plain, other = as_data(X, Y, np.ones(3)), as_data(np.ma.array(X), np.ma.array(Y), np.ma.array(np.ones(3)))
-    assert plain.fingerprint() == other.fingerprint()
-    assert type(other.X) is type(other.y) is np.ndarray

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -114,14 +113,6 @@ def test_regressors_agree_with_memory(problem, case):
     assert model.score(dX, dy) == pytest.approx(r2_score(y, model.predict(X)))
 
 
-def test_several_outputs(problem):
-    X, Y = problem["X"], np.stack([problem["target"], problem["signs"]], axis=1)
-    model, other = (ConstrainedRegressor(norm="schatten", p=1, radius=1.0) for _ in range(2))
-    dX, dY = cut(X, Y)
-    np.testing.assert_allclose(model.fit(dX, dY).coef_, other.fit(X, Y).coef_, atol=1e-3)
-    assert model.score(dX, dY) == pytest.approx(r2_score(Y, model.predict(X)))
-
-
 def test_frames_with_unknown_sizes(problem):
     frame = pd.DataFrame(problem["X"], columns=list("abcde")).assign(y=problem["labels"], s=problem["weight"])
     dframe = parts(frame)
@@ -141,16 +132,6 @@ def test_partitions_without_rows_do_not_count(problem):
     model = ConstrainedClassifier(radius=2.0).fit(*blocks)
     np.testing.assert_allclose(model.coef_, ConstrainedClassifier(radius=2.0).fit(X, y).coef_, rtol=1e-6)
     assert [len(part) for part in dask.compute(*model.predict(blocks[0]))] == [0, 100, 0, 140, 0]
-
-
-def test_partitions_without_weight_do_not_count(problem):
-    X, y = problem["X"], problem["labels"]
-    weight = np.where(np.arange(240) < CHUNK, 0.0, 1.0)
-    model = ConstrainedClassifier(radius=2.0, standardize=False).fit(*cut(X, y, weight))
-    other = ConstrainedClassifier(radius=2.0, standardize=False).fit(X[CHUNK:], y[CHUNK:])
-    np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-5)
-    with pytest.raises(ValueError, match=r"`sample_weight` must have a positive and finite sum, got 0"):
-        ConstrainedClassifier(radius=2.0).fit(*cut(X, y, 0.0 * weight))
 
 
 def test_sparse_blocks_and_arrays_of_targets(problem):
@@ -178,18 +159,6 @@ def test_searches_over_radii(problem):
         ConstrainedClassifierCV(radii=3, scoring="roc_auc").fit(*cut(X, y))
 
 
-def test_folds_are_the_same_in_every_fit(problem):
-    """As in memory, where folds are not shuffled; other folds come with a seed."""
-    scores = [
-        ConstrainedRegressorCV(radii=[0.1, 1.0], cv=3, random_state=seed)
-        .fit(*cut(problem["X"], problem["target"]))
-        .scores_
-        for seed in (None, None, 1)
-    ]
-    np.testing.assert_array_equal(scores[0], scores[1])
-    assert (scores[0] != scores[2]).any()
-
-
 @dataclass(frozen=True)
 class Counted(Step):
     """The number of rows with some weight."""
@@ -213,16 +182,6 @@ def test_folds_share_no_rows_and_leave_none_out(problem):
         assert [sum(pair) for pair in counts] == [240] * 4
         assert sum(held for _, held in counts) == 240
         assert max(held for _, held in counts) <= 64
-
-
-def test_the_estimator_pickles(problem):
-    X, y = cut(problem["X"], problem["signs"])
-    model = ConstrainedClassifier(p=1.5, radius=1.0, solver=PrimalAveraging(), max_iter=30, tol=1e-12)
-    with pytest.warns(Warning, match="raise `max_iter`"):
-        model.fit(X, y)
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.predict(problem["X"]), model.predict(X).compute())
-    assert len(pickle.dumps(model)) < 50_000
 
 
 def test_nothing_is_computed_whole(problem, monkeypatch):

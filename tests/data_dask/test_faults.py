@@ -136,13 +136,6 @@ def test_odd_labels_are_named(table):
             as_data(blocks, mixed)
 
 
-def test_tables_without_rows_are_refused(client):
-    for data in ([dask.delayed(np.zeros((0, 3)))], da.zeros((0, 3))):
-        y = [dask.delayed(np.zeros(0))] if isinstance(data, list) else da.zeros(0)
-        with pytest.raises(ValueError, match="`X` must be a table with at least one row, got partitions without any"):
-            as_data(data, y)
-
-
 def test_a_closed_client_is_named_and_data_do_not_travel(client, table):
     from distributed import Client
 
@@ -220,28 +213,6 @@ def slowly(block):
     return block
 
 
-def test_cancelled_tasks_end_a_round(client, table):
-    from distributed import Client, Future
-
-    data = made(table)
-    f = Objective(Logistic(), data)
-    cancelled = []
-
-    def cancel():
-        with Client(client.scheduler.address, set_as_default=False) as other:
-            while not cancelled:
-                found = [key for key in tasks(other) if "projfree-fold" in key]
-                other.cancel([Future(key, other) for key in found], force=True)
-                cancelled.extend(found)
-
-    thread = threading.Thread(target=cancel)
-    thread.start()
-    with pytest.raises(RowsLostError, match="tasks of a round were given up or cancelled"):
-        f.workspace.fold(Slow(), (f.point(np.zeros(5)),))
-    thread.join()
-    assert run(data, PrimalAveraging()).n_iter == 5
-
-
 @pytest.fixture
 def on_cluster(monkeypatch):
     """The names of the jobs that workers have done."""
@@ -282,8 +253,3 @@ def test_estimators_take_a_client(threads, table, on_cluster, model):
     assert there.score(X, y, client=threads) == pytest.approx(alone.score(table[0], y))
     assert on_cluster
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(there)).coef_, alone.coef_)
-
-
-def test_a_client_needs_rows_that_it_can_have(threads, table):
-    with pytest.raises(TypeError, match="`X` must be a Dask array or data frame, or a list of blocks, got ndarray"):
-        ConstrainedClassifier(radius=1.0).fit(*table[:2], client=threads)

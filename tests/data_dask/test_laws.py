@@ -20,7 +20,6 @@ from projfree import (
     Squared,
     as_data,
 )
-from projfree.data.rows import AsResidual, FormImages
 from projfree.testing import backends
 
 CHUNK = 60
@@ -113,19 +112,6 @@ def test_the_median_is_near(here):
         np.testing.assert_array_equal(whole, np.median(y, axis=0))
         assert ((y <= parts).mean(axis=0) >= 0.25).all()
         assert ((y >= parts).mean(axis=0) >= 0.25).all()
-
-
-def test_a_fold_counts_as_a_read(here, table):
-    """No predictions are kept; those of zero are known."""
-    f = Objective(Logistic(), dense(*table))
-    workspace, x, zero = f.data.open(), f.point(np.ones(5)), f.point(np.zeros(5))
-    for points, rows in ([(zero,), 0], [(x,), 240], [(x, zero), 480]):
-        workspace.fold(FormImages(), points)  # nothing to form beforehand
-        workspace.fold(AsResidual(), points)
-        assert workspace.rows_read == rows
-    workspace.sweep(FormImages(), (x,), keep=True)
-    assert workspace.rows_read == 720
-    assert not workspace.holds(x)
 
 
 def test_samples_are_unbiased(here):

@@ -17,7 +17,6 @@ import pytest
 from projfree import (
     AcceleratedProjectedGradient,
     BiWeight,
-    ConstrainedRegressorCV,
     CorrectivePrimalAveraging,
     FrankWolfe,
     Growing,
@@ -34,10 +33,9 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.algebra import Point
 from projfree.data import ChunkedData, sources
 from projfree.data.local import LocalData
-from projfree.data.rows import AsResidual, FormImages, Step
+from projfree.data.rows import Step
 
 N, D = 700, 6
 LOSSES = [Squared(), Logistic(), SquaredSigmoid(), BiWeight(1.5), Huber(0.7), Softmax()]
@@ -85,24 +83,6 @@ def test_runs_agree_with_memory(small, monkeypatch, tmp_path, held, loss, interc
     same_run(data, as_data(X, y, weight), loss, PrimalAveraging(), intercept)
 
 
-@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
-def test_solvers_agree_with_memory(small, tmp_path, held, solver):
-    X, y, _ = held
-    same_run(as_data(file_of(tmp_path, X), y), as_data(X, y), Huber(0.7), solver, True)
-
-
-def test_passes_are_counted(small, tmp_path, held):
-    X, y, _ = held
-    data = as_data(file_of(tmp_path, X), y)
-    workspace, x = data.open(), Point(np.ones(D))
-    assert workspace.rows_read == 0
-    np.testing.assert_array_equal(data.apply(np.ones(D)), as_data(X, y).apply(np.ones(D)))
-    workspace.sweep(FormImages(), [x])
-    workspace.sweep(AsResidual(), [x])
-    workspace.sample(20, np.random.default_rng(0)).sweep(AsResidual(), [x])
-    assert workspace.rows_read == 2 * N + 20
-
-
 class TestOtherDoors:
     def test_memory_maps_and_slices_of_them(self, small, tmp_path, held):
         X, y, _ = held
@@ -122,18 +102,6 @@ class TestOtherDoors:
                 return X[rows]
 
         same_run(as_data(Stored(), y), as_data(X, y), Squared(), PrimalAveraging(), True)
-
-    @pytest.mark.parametrize("package", ["h5py", "zarr"])
-    def test_real_ones(self, small, tmp_path, held, package):
-        module = pytest.importorskip(package)
-        X, y, _ = held
-        if package == "h5py":
-            with module.File(tmp_path / "x.h5", "w") as file:
-                stored = file.create_dataset("X", data=X)
-                same_run(as_data(stored, y), as_data(X, y), Squared(), PrimalAveraging(), True)
-        else:
-            stored = module.array(X, chunks=(100, D))
-            same_run(as_data(stored, y), as_data(X, y), Squared(), PrimalAveraging(), True)
 
 
 class TestSubset:
@@ -239,14 +207,3 @@ def test_peak_memory(tmp_path):
     )
     assert run.returncode == 0, run.stderr
     assert int(run.stdout) * 1024 < (1 << 25) + 10 * 8 * n + (1 << 24)
-
-
-def test_a_file_is_cross_validated_as_rows_in_memory(tmp_path, held):
-    """Folds are dealt by other rules; the radius and the final fit are the same where scores differ clearly."""
-    X = held[0]
-    y = X @ np.arange(1.0, X.shape[1] + 1.0)
-    file, memory = (
-        ConstrainedRegressorCV(radii=[0.1, 1e3], cv=3).fit(as_data(given, y)) for given in (file_of(tmp_path, X), X)
-    )
-    assert file.radius_ == memory.radius_ == 1e3
-    np.testing.assert_allclose(file.coef_, memory.coef_, rtol=1e-6, atol=1e-8)

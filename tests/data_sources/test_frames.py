@@ -100,13 +100,6 @@ def test_missing_values_are_named(dtype):
         as_data(X, pd.Series([1, 2, None, 4], dtype=dtype))
 
 
-def test_missing_in_the_millionth_row():
-    column = np.ones(10**6)
-    column[-1] = np.nan
-    with pytest.raises(ValueError, match=r"got nan at row 999999 of 'pay'"):
-        as_data(pd.DataFrame({"age": np.ones(10**6), "pay": column}), np.ones(10**6))
-
-
 def test_polars():
     pl = polars()
     frame = pl.DataFrame({"age": X[:, 0].astype(int), "height": X[:, 1].astype(np.float32), "pay": X[:, 2]})

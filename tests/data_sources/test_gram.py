@@ -104,15 +104,6 @@ def test_any_order_of_adding_and_merging(seed, sizes, weighted, sparse):
         np.testing.assert_allclose(second(gram)[0], second(whole)[0], rtol=1e-12)
 
 
-def test_weights_keep_their_units():
-    """Two rows of weight three are six rows."""
-    X, y = np.array([[1.0], [4.0]]), np.array([1.0, -2.0])
-    weighted = as_data(X, y, [3.0, 3.0]).gram().include(as_data(np.array([[7.0]]), [1.0]))
-    plain = as_data(np.repeat(X, 3, axis=0), np.repeat(y, 3)).gram().include(as_data(np.array([[7.0]]), [1.0]))
-    np.testing.assert_allclose(second(weighted)[0], second(plain)[0], rtol=1e-14)
-    assert weighted.total_weight == pytest.approx(plain.total_weight, rel=1e-14)
-
-
 @every_form
 def test_threads_do_not_show(table, form):
     X, y, s = table(5000, 9)

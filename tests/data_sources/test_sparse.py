@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from projfree import Huber, Logistic, Squared, as_data
 from projfree.algebra import Point
-from projfree.data import SparseData, gram, sparse, tables
+from projfree.data import SparseData, sparse, tables
 from projfree.data.rows import AsResidual
 
 FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]
@@ -103,16 +103,6 @@ def test_samples_are_unbiased(table, m):
     np.testing.assert_allclose(np.mean(parts, axis=0), data.adjoint(r * data.weights(slice(None))), atol=1e-13)
     workspace.sweep(AsResidual(), [Point(np.ones(3))])
     assert workspace.rows_read == 5 + len(parts) * m, "images and adjoints in one read"
-
-
-@pytest.mark.parametrize(("n", "d"), [(300, 8), (8, 300)])
-@pytest.mark.parametrize("way", ["gram", "row sums"])
-def test_smoothness_is_an_upper_bound(judge, table, monkeypatch, n, d, way):
-    if way == "row sums":
-        monkeypatch.setattr(gram, "GRAM_SIDE", 0)
-    X, y, s = table(n, d)
-    judge.smoothness(as_data(sp.csr_array(X), y, s), X)
-    judge.smoothness(as_data(sp.csr_array(np.abs(X) + 3.0), y, s), np.abs(X) + 3.0)
 
 
 def broken(kind=sp.csr_array, **changes):

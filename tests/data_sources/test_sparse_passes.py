@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from projfree import Logistic, LpBall, Objective, Softmax, Squared, as_data
 from projfree.data import sparse
-from projfree.data.sparse import canonical_rows
 
 
 def random_table(rng, n, d, density=0.3, dtype=np.float64):
@@ -68,15 +67,6 @@ def is_canonical(table):
     return all((np.diff(line) > 0).all() for line in lines)
 
 
-def test_the_first_index_of_a_row_may_be_smaller_than_the_last_of_the_row_before():
-    for rows in ([[1, 1], [0, 0], [1, 0], [0, 0]], [[0, 0], [0, 1], [0, 1]], [[0, 0]]):
-        X = sp.csr_array(np.array(rows, dtype=float))
-        assert np.shares_memory(canonical_rows(X).data, X.data) or not X.nnz
-    X = sp.csr_array(np.ones((2, 2)))
-    X.indices = np.array([0, 1, 1, 0], dtype=np.int32)
-    assert not np.shares_memory(canonical_rows(X).indices, X.indices)
-
-
 @pytest.mark.parametrize("loss", [Logistic(), Softmax(3)], ids=repr)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_any_cut_and_any_number_of_threads(monkeypatch, loss, dtype):
@@ -95,17 +85,3 @@ def test_any_cut_and_any_number_of_threads(monkeypatch, loss, dtype):
             np.testing.assert_array_equal(a, b)
     for a, b in zip(first[:3], dense[:3], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
-
-
-@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8])
-def test_columns(form, dtype):
-    rng = np.random.default_rng(3)
-    X = sp.csr_array(rng.integers(-2, 3, (30, 5)).astype(dtype))
-    data = as_data(X.asformat(form), np.ones(30))
-    columns = data.scaled_columns(np.array([3, 1]), centred=False)
-    assert columns.dtype == np.float64
-    np.testing.assert_array_equal(columns.toarray(), X.toarray()[:, [3, 1]])
-    np.testing.assert_array_equal(
-        data.subset(np.arange(4)).scaled_columns(slice(1, 3), centred=False).toarray(), X.toarray()[:4, 1:3]
-    )

@@ -159,7 +159,8 @@ class LocalData(Data):
     def measure(self) -> None:
         """Read all rows once: check that they are finite, and set `column_stats`."""
         stats = None
-        with single_blas():  # the order in which BLAS adds depends on its threads
+        # The order in which BLAS adds depends on its threads, but few numbers are multiplied by one.
+        with single_blas(128 * self.n * self.shape(())[0] > TILE_BYTES):
             for rows, table in self.tables():
                 part = ColumnStats.of(table, self.weights(rows), rows.start, self.n)
                 if not np.isfinite(part.row_norm):

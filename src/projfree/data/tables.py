@@ -90,7 +90,8 @@ class Table(LocalData):
                 native = None if kernel is None else kernel.over(X, start)
                 if native is None:
                     kernel = None
-                    with single_blas():  # the order in which BLAS adds depends on its threads, also for small tables
+                    # The order in which BLAS adds depends on its threads, but few numbers are multiplied by one.
+                    with single_blas(128 * self.n * self.d * math.prod(work.outputs) > TILE_BYTES):
                         over_blocks(partial(block, start, X), last - first, threads)
                 else:
                     over_ranges(native, first, last, threads)
