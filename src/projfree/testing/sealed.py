@@ -118,7 +118,9 @@ class SealedData(Data):
         """The features of a partition, and what a step is told about its rows."""
         rows, inner = slice(self._cuts[k], self._cuts[k + 1]), self._inner
         part = inner.take(np.arange(rows.start, rows.stop), None)
-        return np.concatenate([table for _, table in part.tables()]), Rows(inner.y[rows], inner.weights(rows))
+        shift, scale = inner.scaling or (0.0, 1.0)
+        X = (np.concatenate([table for _, table in part.tables()]) - shift) / scale
+        return X, Rows(inner.y[rows], inner.weights(rows))
 
 
 class SealedWorkspace(Workspace):
