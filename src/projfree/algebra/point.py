@@ -44,7 +44,7 @@ class Point:
     intercept: Array | None = None
     mass: float = 1.0
     of: tuple[tuple[float, Point], ...] = ()
-    handle: Handle = field(default_factory=Handle, repr=False)
+    handle: Handle = field(default_factory=Handle, repr=False, init=False)  # `dataclasses.replace` makes a new one
 
     # NumPy scalars must not try to broadcast over a Point: let `Point.__rmul__` answer.
     __array_ufunc__ = None
@@ -65,11 +65,15 @@ class Point:
 
     def alone(self, intercept: Array | None) -> Point:
         """The same point with another intercept, no longer a mixture; it is found by the same handle."""
-        return Point(self.w, intercept, handle=self.handle)
+        return self._same(Point(self.w, intercept))
 
     def starting_at(self, intercept: Array | None) -> Point:
         """The same point, mixture and handle, with another start for the search for its intercept."""
-        return Point(self.w, intercept, 1.0, self.of, self.handle)
+        return self._same(Point(self.w, intercept, 1.0, self.of))
+
+    def _same(self, copy: Point) -> Point:
+        object.__setattr__(copy, "handle", self.handle)
+        return copy
 
 
 def mix(*terms: tuple[float, Point], intercept: Array | None = None) -> Point:
