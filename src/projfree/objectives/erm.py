@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from projfree.algebra import Minorant, Point
 from projfree.checks import Array, flag, instance
 from projfree.data.base import Data
 from projfree.data.gram import Gram, largest_eigenvalue
+from projfree.data.rows import tangent_size
+from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import Loss, SmoothedLoss
 from projfree.losses.softmax import Softmax
@@ -20,10 +22,10 @@ from projfree.losses.squared import is_squared
 from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
 from projfree.objectives.evaluation import Evaluation, Memory
 from projfree.objectives.hessian import RowHessian
-from projfree.objectives.hull import Hull
-from projfree.objectives.intercept import Centred, Intercept, Profiled, smoothness_of
+from projfree.objectives.hull import Hull, Local
+from projfree.objectives.intercept import Centred, Intercept, Profiled
 from projfree.objectives.quadratic import QuadraticForm, gram_form
-from projfree.objectives.row_steps import ValueSum
+from projfree.objectives.row_steps import HullSums, SquaredDifference, Sums, TangentSums, ValueSum
 
 
 class Objective(SmoothFunction):
@@ -60,40 +62,35 @@ class Objective(SmoothFunction):
     def __init__(self, loss: Loss, data: Data, fit_intercept: bool = False) -> None:
         instance("loss", loss, Loss, "Objective(Squared(), as_data(X, y))")
         instance("data", data, Data, "Objective(Squared(), as_data(X, y))")
-        self.fit_intercept, kind = flag("fit_intercept", fit_intercept), Intercept
+        self.fit_intercept = flag("fit_intercept", fit_intercept)
         if self.fit_intercept and loss.coupled and type(loss) is not Softmax:
             raise TypeError(
                 f"`fit_intercept=True` needs a loss of single outputs, or `Softmax()`: how far those of {loss!r} may "
                 "lie apart is not known; leave it out, or give `X` a column of ones."
             )
-        if self.fit_intercept:
-            kind = Centred if is_squared(loss) else Profiled
-        self._hold(loss, data, kind)
-
-    def _hold(self, loss: Loss, data: Data, kind: Any) -> None:
-        """Take the data in, with targets as the loss wants them and the strategy for the intercept."""
+        kind = Intercept if not self.fit_intercept else Centred if is_squared(loss) else Profiled
         self.loss, self.convex, self.data = loss, loss.convex, data.with_targets(loss.targets)
         self.outputs = loss.outputs(self.data.quantile(1.0)[None])
         self.shape, k = data.shape(self.outputs), math.prod(self.outputs)
-        self.intercept_strategy = strategy = cast("Intercept", kind(loss, self.data, self.outputs))
+        self.intercept_strategy = strategy = kind(loss, self.data, self.outputs)
         # A Hessian needs a table of features, for entries of a matrix have too many parameters; of losses that couple
         # outputs, softmax is the one whose curvature is known to be a sum of squares over pairs.
         hessian = len(data.shape(())) == 1 and (not loss.coupled or type(loss) is Softmax)
         self.structure = FunctionStructure(
-            name=f"{loss!r}{strategy.described}",
+            name=f"{loss!r}{' with intercept' if self.fit_intercept else ''}",
             n=data.n,
             outputs=k,
             quadratic=is_squared(loss),
             hessian=hessian,
             own_rows=not hessian and self.data.column_stats.terms > 0,
             coupled=loss.coupled,
-            loss=loss if strategy.measured else None,  # whoever recomputes it needs the offsets too
-            least=loss.lower_bound,  # values are means of losses, and offsets add a penalty
+            loss=loss,
+            least=loss.lower_bound,
             smoothing_error=loss.smoothing_error * k if isinstance(loss, SmoothedLoss) else 0.0,
             term_size=None if math.isfinite(loss.smoothness) else strategy.rounding.floor,
             pattern=getattr(self.data.column_stats.mean, "pattern", None),
             intercept_shape=None if strategy.constant is None else strategy.constant.shape,
-            rounding=strategy.rounding if strategy.measured else None,
+            rounding=strategy.rounding,
         )
         self.workspace, self._memory = self.data.open(), Memory()
         #: What one pass found for good, such as the Gram matrix, shared by all that were opened from this one.
@@ -128,14 +125,34 @@ class Objective(SmoothFunction):
         alone = tangent and not (x.of or near or workspace.holds(x))
         b = tuple(map(strategy.guess, points)) if near else strategy.locate(workspace, points)
         if tangent:
-            found = strategy.tangent(workspace, points, b, keep=keep or self._exact, near=near)
+            found = self._tangent(workspace, points, b, keep=keep or self._exact)
+            found = found if near and strategy.searched else replace(found, rest=None)
         else:
-            found = strategy.value_with(workspace, x, b[0])
+            found = Evaluation(x.alone(b[0]), float(workspace.fold(ValueSum(self.loss, b[0]), (x,))[0]))
         # A search for the intercept ends early at a deadline, which the check at exit has not.
         found = replace(found, fresh=alone and not expired() and not self._exact)
         if self._exact or self.structure.smoothing_error:
             found = self._report(found)
         return self._memory.keep(found)
+
+    def _tangent(
+        self, workspace: Workspace, points: tuple[Point, ...], b: tuple[Array | None, ...], keep: bool = False
+    ) -> Evaluation:
+        """The tangent at the first point and the values at the others, with intercepts as given, in one read."""
+        packed, g = workspace.sweep(TangentSums(self.loss, b), points, keep=keep)
+        own = tangent_size(self.structure.outputs, 1)
+        sums = Sums.unpack(packed[:own])
+        g, at, moved = self.intercept_strategy.recentre(sums, g, b[0])
+        constant_error, gradient_error = self.intercept_strategy.rounding.of_tangent(sums, at)
+        # For squares: rows that are off by e move the tangent by the derivative times e, by Cauchy-Schwarz; what is
+        # left of other columns adds its square to the values, where (a + b t)^2 <= 2 a^2 + 2 b^2 t^2.
+        off, slope = self.data.column_stats.errors, math.sqrt(sums.square)
+        constant_error += slope * off.targets + 2.0 * off.targets_left**2
+        gradient_error += slope * off.features + moved
+        m = Minorant(sums.value - sums.along, g, constant_error, gradient_error, 2.0 * off.features_left**2)
+        further = zip(points[1:], b[1:], packed[own:].tolist(), strict=True)
+        also = tuple([Evaluation(p.alone(c), v) for p, c, v in further])
+        return Evaluation(points[0].alone(at), sums.value, m, also, rest=sums.slope)
 
     def _report(self, found: Evaluation) -> Evaluation:
         """An evaluation of a smoothed loss with that of the reported function, which exceeds it by so much at most.
@@ -168,11 +185,29 @@ class Objective(SmoothFunction):
         return f
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
-        strategy, sample = self.intercept_strategy, self.workspace.sample(m, rng)
-        return Minorant(-np.inf, strategy.tangent(sample, (x,), (strategy.guess(x),)).slope.gradient)
+        b = self.intercept_strategy.guess(x)
+        return Minorant(-np.inf, self._tangent(self.workspace.sample(m, rng), (x,), (b,)).slope.gradient)
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None) -> Hull:
-        return self.intercept_strategy.hull(self, points, gradient)
+        strategy, loss = self.intercept_strategy, self.loss
+
+        def expanded(own: tuple[Point, ...], m: Array, b: Array) -> Local:  # about the best intercept of each point
+            shifts = tuple([0.0 if c is None else c for c in strategy.locate(self.workspace, own)])
+            return Local.unpack(self.workspace.fold(HullSums(loss, (0.0,) * len(m), shifts=shifts), own), len(m))
+
+        def look(own: tuple[Point, ...], m: Array, b: Array) -> Local:
+            step = HullSums(loss, tuple(m.tolist()), b.reshape(self.outputs) if len(b) else None)
+            return Local.unpack(self.workspace.fold(step, own), len(m) + len(b))
+
+        def bound() -> float:
+            # The variance of the difference of predictions, or its mean square: no less, whatever the shift is.
+            shift = strategy.mean_prediction(points[1].w - points[0].w) if loss.convex and strategy.searched else 0.0
+            return smoothness_of(loss) * float(self.workspace.fold(SquaredDifference(shift), points[:2])[0])
+
+        if is_squared(loss):
+            return Hull(self, points, expanded, gradient=gradient)
+        b = strategy.guess(points[0]) if strategy.searched else None
+        return Hull(self, points, look, bound, gradient=gradient, convex=loss.convex, intercept=b)
 
     def hessian(self, x: Point, features: Array | None = None) -> RowHessian:
         return RowHessian(self, x, features)
@@ -204,3 +239,14 @@ class Objective(SmoothFunction):
         if "fingerprint" not in self.shared:  # runs of a path need it again and again
             self.shared["fingerprint"] = f"{self.loss!r} intercept={self.fit_intercept} {self.data.fingerprint()}"
         return str(self.shared["fingerprint"])
+
+
+def smoothness_of(loss: Loss) -> float:
+    """The largest curvature of a loss, or an error that names what needs none."""
+    if not math.isfinite(loss.smoothness):
+        raise ValueError(
+            f"{loss!r} has no largest curvature, which this step rule needs; use a solver such as "
+            "`ConstrainedNewton()`, or a rule that searches: `Backtracking()` or `ExactLineSearch()` for Frank-Wolfe, "
+            "`BacktrackingGradient()` for projected gradients."
+        )
+    return loss.smoothness

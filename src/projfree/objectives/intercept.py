@@ -10,26 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from projfree.algebra import UNIT, Minorant, Point, is_structured, zeros
+from projfree.algebra import UNIT, Point, is_structured, zeros
 from projfree.checks import Array
 from projfree.data.base import Data
-from projfree.data.rows import FormImages, tangent_size
+from projfree.data.rows import FormImages
 from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import LogLinkLoss, Loss
-from projfree.losses.squared import is_squared
 from projfree.numerics.root_finding import NoRootError, find_roots
-from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hull import EQUAL, RCOND, Hull, Local, Look
+from projfree.objectives.hull import EQUAL, RCOND, Local
 from projfree.objectives.rounding import Rounding
-from projfree.objectives.row_steps import FloorSum, HullSums, SquaredDifference, Sums, TangentSums, ValueSum
-
-if TYPE_CHECKING:
-    from projfree.objectives.erm import Objective
+from projfree.objectives.row_steps import FloorSum, HullSums, Sums
 
 #: Trial steps of one search, far more than the digits of its start and of its answer take.
 MOST_STEPS = 200
@@ -53,9 +48,6 @@ class Intercept:
     """
 
     constant: Array | None = None
-    #: What the description of an objective says about it, and whether values are means of losses over rows alone.
-    described: str = ""
-    measured: bool = True
     #: Whether the intercept has to be searched for.
     searched: bool = False
 
@@ -85,79 +77,9 @@ class Intercept:
         b = x.intercept
         return self.constant if b is None or self.constant is None or b.shape != self.constant.shape else b
 
-    def tangent(
-        self,
-        workspace: Workspace,
-        points: tuple[Point, ...],
-        b: tuple[Array | None, ...],
-        *,
-        keep: bool = False,
-        near: bool = False,
-    ) -> Evaluation:
-        """The tangent at the first point and the values at the others, with intercepts as given.
-
-        ``near`` says that the intercept need not be the best one; the evaluation then tells the derivative in it.
-        """
-        packed, g = workspace.sweep(TangentSums(self.loss, b), points, keep=keep)
-        own = tangent_size(math.prod(self.outputs), 1)
-        sums = Sums.unpack(packed[:own])
-        m, b0 = self.minorant(sums, g, b[0])
-        further = zip(points[1:], b[1:], packed[own:].tolist(), strict=True)
-        also = tuple([Evaluation(p.alone(c), v) for p, c, v in further])
-        return Evaluation(points[0].alone(b0), sums.value, m, also, rest=sums.slope if near and self.searched else None)
-
-    def value_with(self, workspace: Workspace, x: Point, b: Array | None) -> Evaluation:
-        """The value at ``x`` from its predictions, with the intercept as given."""
-        return Evaluation(x.alone(b), float(workspace.fold(ValueSum(self.loss, b), (x,))[0]))
-
-    def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
-        """The tangent that the sums of a sweep amount to, and the intercept there."""
-        constant_error, gradient_error = self.rounding.of_tangent(sums, b)
-        # For squares: rows that are off by e move the tangent by the derivative times e, by Cauchy-Schwarz; what is
-        # left of other columns adds its square to the values, where (a + b t)^2 <= 2 a^2 + 2 b^2 t^2.
-        off, slope = self.data.column_stats.errors, math.sqrt(sums.square)
-        constant_error += slope * off.targets + 2.0 * off.targets_left**2
-        gradient_error += slope * off.features
-        m = Minorant(sums.value - sums.along, g, constant_error, gradient_error, 2.0 * off.features_left**2)
-        return m, b
-
-    def hull(self, f: Objective, points: tuple[Point, ...], gradient: Array | None, look: Look | None = None) -> Hull:
-        """The function on the simplex spanned by ``points``; ``look`` evaluates it if another one is given."""
-        if is_squared(self.loss):
-            return Hull(f, points, lambda own, m, b: self.expanded(f.workspace, own), gradient=gradient)
-
-        def fold(own: tuple[Point, ...], m: Array, b: Array) -> Local:
-            step = HullSums(self.loss, tuple(m.tolist()), b.reshape(self.outputs) if len(b) else None)
-            return Local.unpack(f.workspace.fold(step, own), len(m) + len(b))
-
-        def bound() -> float:
-            return self.curvature(f.workspace, points[:2])
-
-        b = self.guess(points[0]) if self.searched else None
-        return Hull(f, points, look or fold, bound, gradient=gradient, convex=self.loss.convex, intercept=b)
-
-    def curvature(self, workspace: Workspace, ends: tuple[Point, ...]) -> float:
-        """An upper bound on the second derivative along the segment between two points."""
-        # The variance of the difference of predictions, or its mean square: no less, whatever the shift is.
-        shift = self.mean_prediction(ends[1].w - ends[0].w) if self.loss.convex and self.searched else 0.0
-        return smoothness_of(self.loss) * float(workspace.fold(SquaredDifference(shift), ends)[0])
-
-    def expanded(self, workspace: Workspace, points: tuple[Point, ...]) -> Local:
-        """For squares: value, gradient and Hessian at the first point in the hull of all, intercepts minimised out."""
-        b = tuple([0.0 if c is None else c for c in self.locate(workspace, points)])
-        k = len(points) - 1
-        return Local.unpack(workspace.fold(HullSums(self.loss, (0.0,) * k, shifts=b), points), k)
-
-
-def smoothness_of(loss: Loss) -> float:
-    """The largest curvature of a loss, or an error that names what needs none."""
-    if not math.isfinite(loss.smoothness):
-        raise ValueError(
-            f"{loss!r} has no largest curvature, which this step rule needs; use a solver such as "
-            "`ConstrainedNewton()`, or a rule that searches: `Backtracking()` or `ExactLineSearch()` for Frank-Wolfe, "
-            "`BacktrackingGradient()` for projected gradients."
-        )
-    return loss.smoothness
+    def recentre(self, sums: Sums, g: Any, b: Array | None) -> tuple[Any, Array | None, float]:
+        """The gradient and the intercept of a tangent at the best intercept, if sums tell it, and the rounding of g."""
+        return g, b, 0.0
 
 
 class Centred(Intercept):
@@ -169,7 +91,6 @@ class Centred(Intercept):
     """
 
     constant: Array
-    described = " with intercept"
 
     def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
         super().__init__(loss, data, outputs)
@@ -182,14 +103,12 @@ class Centred(Intercept):
     def guess(self, x: Point) -> Array | None:
         return super().guess(x) if x.intercept is not None else self.constant - self.mean_prediction(x.w)
 
-    def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
+    def recentre(self, sums: Sums, g: Any, b: Array | None) -> tuple[Any, Array | None, float]:
         assert b is not None
-        slope = sums.slope.reshape(self.outputs)
-        sizes = float(np.add.reduce(np.abs(slope), axis=None))
-        moved = UNIT * self.rounding.units * self.data.column_stats.row_norm * sizes
+        slope, stats = sums.slope.reshape(self.outputs), self.data.column_stats
+        moved = UNIT * self.rounding.units * stats.row_norm * float(np.add.reduce(np.abs(slope), axis=None))
         b = b + sums.recentre(self.loss.smoothness).reshape(self.outputs)
-        m, b = super().minorant(sums, g - outer(self.data.column_stats.mean, slope), b)
-        return replace(m, gradient_error=m.gradient_error + moved), b
+        return g - outer(stats.mean, slope), b, moved
 
 
 def outer(row: Any, slope: Array) -> Any:
@@ -209,7 +128,7 @@ class Profiled(Intercept):
     """
 
     constant: Array
-    described, searched = " with intercept", True
+    searched = True
 
     def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
         super().__init__(loss, data, outputs)
