@@ -67,7 +67,7 @@ bench-commit: $(PEERS_STAMP)
 
 $(PEERS_STAMP): pyproject.toml
 	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[io,plots,peers]"
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cli,data,plots,peers]"
 	touch $@
 
 # The site, with every warning an error; GALLERY=fast shows the slow examples without running them.

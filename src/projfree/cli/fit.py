@@ -16,6 +16,7 @@ from projfree.cli.output import DONE, SHORT, check_place, guarded, note, reporti
 from projfree.cli.tables import Rows, column_of, read_rows
 from projfree.estimators.balls import ZERO_RADIUS
 from projfree.estimators.encoding import pack_encoder
+from projfree.run import ProgressBar
 
 EPILOG = (
     "Examples:\n\n"
@@ -72,11 +73,14 @@ def fit(
         note(remark, quiet or json)
     settings = {"norm": norm, "q": q, "standardize": standardize, "fit_intercept": intercept, "quantile": quantile}
     settings |= {"tol": tol, "max_iter": max_iter, "time_limit": time_limit, "random_state": seed}
-    settings["verbose"] = 2 if verbose else 0 if quiet or json else 1
+    settings["verbose"] = 2 if verbose else 0
 
     def fitted(on: Array, size: dict[str, float], exponents: list[float], folds: int | None) -> tuple[Any, Any]:
         encoder = rows.encoder(on)
         model = estimator(rows.loss, size, exponents, folds, groups_of(feature_groups, rows, encoder, data), settings)
+        if not (verbose or quiet or json):
+            bar = ProgressBar(label=f"fit {data.name}", transient=True)
+            model.set_params(**({"verbose": 1} if folds else {"callbacks": (bar,)}))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the status is reported
             return model.fit(*rows.part(on, encoder)), encoder
