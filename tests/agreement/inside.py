@@ -9,7 +9,7 @@ import numpy as np
 from agreement.exact import DIGITS, ONE, Array, decimals, power
 
 from projfree import Box, ConstraintSet, GroupBall, LpBall, SchattenBall, Simplex, Weighted
-from projfree.sets import Birkhoff, KSupportBall, OwlBall, Positive, WeightedSchattenBall, WithFree
+from projfree.sets import Birkhoff, KSupportBall, OwlBall, Positive, WithFree
 
 #: Norms are right to more digits than this; a point is scaled to lie that much inside.
 MARGIN = Decimal("1." + 69 * "0" + "1")
@@ -52,8 +52,6 @@ def norm(ball: ConstraintSet, w: Array) -> Decimal:
             labels = range(len(w)) if ball.groups is None else ball.groups
             groups = [np.ravel(w[np.equal(labels, label)]) for label in sorted(set(labels))]
             return lp([lp(group, ball.p) for group in groups], ball.q)
-        if isinstance(ball, WeightedSchattenBall):
-            return norm(ball.ball, decimals(ball.rows)[:, None] * w * decimals(ball.cols))
         if isinstance(ball, OwlBall):
             return _dot(list(decimals(ball.weights)), _sorted(w))
         if isinstance(ball, KSupportBall):

@@ -26,7 +26,7 @@ from projfree import (
     SquaredHinge,
     Weighted,
 )
-from projfree.sets import Birkhoff, KSupportBall, OwlBall, Positive, WeightedSchattenBall, WithFree
+from projfree.sets import Birkhoff, KSupportBall, OwlBall, Positive, WithFree
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -92,8 +92,6 @@ def _norm(ball: ConstraintSet, W: Any) -> Any:
         labels = np.arange(W.shape[0]) if ball.groups is None else np.array(ball.groups)
         groups = [cp.vec(W[np.flatnonzero(labels == label)], order="C") for label in np.unique(labels)]
         return _lp(cp.hstack([_lp(group, ball.p) for group in groups]), ball.q)
-    if isinstance(ball, WeightedSchattenBall):
-        return _norm(ball.ball, np.diag(ball.rows) @ W @ np.diag(ball.cols))
     if isinstance(ball, OwlBall):
         falls = ball.weights - np.append(ball.weights[1:], 0.0)
         x = cp.abs(cp.vec(W, order="C"))

@@ -29,7 +29,7 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Minorant
-from projfree.sets import SETS, Birkhoff, OwlBall, Positive, WeightedSchattenBall, WithFree
+from projfree.sets import SETS, Birkhoff, OwlBall, Positive, WithFree
 from projfree.testing.sets import examples
 
 BALLS = [ball for kind in SETS if kind not in (Box, OracleSet) for ball in examples(kind)]
@@ -44,8 +44,6 @@ def drawn_direction(ball: ConstraintSet, rng: np.random.Generator) -> Array:
         shape = (*shape, int(rng.integers(1, 5)))
     if isinstance(ball, GroupBall) and ball.groups is not None:
         shape = (len(ball.groups), *shape[1:])
-    if isinstance(ball, WeightedSchattenBall):
-        shape = (len(ball.rows), len(ball.cols))
     if isinstance(ball, OwlBall):
         shape = (len(ball.weights),)
     if isinstance(ball, Birkhoff):

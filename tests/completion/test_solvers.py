@@ -28,7 +28,7 @@ from projfree import (
 )
 from projfree.algebra import LowRank, OnPattern, lowrank
 from projfree.numerics import spectra
-from projfree.sets import WeightedSchattenBall, schatten
+from projfree.sets import schatten
 
 SHAPE = (12, 9)
 SOLVERS = (
@@ -135,18 +135,15 @@ def test_a_resumed_run_takes_the_same_steps(solver, tmp_path, tier):
     assert resumed.bound == whole.bound
 
 
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("solver", [FrankWolfe(), PrimalAveraging(), CorrectivePrimalAveraging()], ids=repr)
-def test_iterates_that_outgrow_their_memory(monkeypatch, solver, weighted):
+def test_iterates_that_outgrow_their_memory(monkeypatch, solver):
     for module in (spectra, schatten):  # leading parts of spectra, as of large matrices
         monkeypatch.setattr(module, "DENSE_ENTRIES", 0)
         monkeypatch.setattr(module, "EVERY_SIDE", 0)
     monkeypatch.setattr(spectra, "FIRST_BLOCK", 4)
-    rng = np.random.default_rng(0)
     rows, cols, y = entries(30, 20, 300, seed=3)
     data = as_data(Entries(rows, cols, (30, 20), factored=True), y)
-    weights = (np.exp(rng.standard_normal(30)), np.exp(rng.standard_normal(20)))
-    ball = WeightedSchattenBall(1.3, 40.0, *weights) if weighted else SchattenBall(1.3, 40.0)
+    ball = SchattenBall(1.3, 40.0)
     monkeypatch.setattr(lowrank, "FACTOR_BYTES", 0)
     monkeypatch.setattr(lowrank, "FEWEST_COLUMNS", 4)
     monkeypatch.setattr(spectra, "MOST_BLOCK", 4)

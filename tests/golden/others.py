@@ -29,11 +29,10 @@ from projfree import (
     Weighted,
     path,
 )
-from projfree.sets import WeightedSchattenBall, WithFree
+from projfree.sets import WithFree
 
 BETWEEN = np.linspace(0.5, 2.0, t.D)
 SCHATTEN = SchattenBall(1.2, 4.0)
-BY_COUNT = WeightedSchattenBall(1.2, 4.0, np.linspace(0.8, 1.2, t.SHAPE[0]), np.linspace(1.1, 0.9, t.SHAPE[1]))
 
 
 def completion(factored, loss=Squared(), intercept=False, **given):  # noqa: B008 - a loss is frozen
@@ -103,7 +102,6 @@ COMPLETION = {
     "factored, huber, FW": fixed(completion(True, Huber(0.5), weighted=True), SchattenBall(1.0, 4.0), FW),
     "factored, squares, Schatten-2, plan": searching(completion(True), SchattenBall(2.0, 4.0)),
     "factored, logistic, corrective": searching(completion(True, Logistic()), SCHATTEN, CORRECTIVE, 1e-4),
-    "factored, weighted ball, PA": fixed(completion(True, intercept=True), BY_COUNT, PA),
 }
 OBJECTIVES = {
     "perturbed, PA": fixed(perturbed(logistic(intercept=True)), L15, PA),

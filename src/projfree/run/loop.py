@@ -464,7 +464,7 @@ class Run:
             _ = self.scale  # the size of a user's function at the centre tells what is rounding at a good start
         state = self.solver.step(f, self.ball, self.state)
         if is_structured(state.x.w):  # factors that exceed their memory are compressed
-            from projfree.sets.weighted import compressed
+            from projfree.sets.schatten import compressed
 
             short = compressed(self.ball, state.x.w)
             state = state if short is state.x.w else replace(state, x=f.point(short, state.x.intercept))

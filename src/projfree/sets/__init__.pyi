@@ -7,7 +7,6 @@ from projfree.sets.schatten import SchattenBall as SchattenBall
 from projfree.sets.simplex import Simplex as Simplex
 from projfree.sets.box import Box as Box
 from projfree.sets.weighted import Weighted as Weighted
-from projfree.sets.weighted import WeightedSchattenBall as WeightedSchattenBall
 from projfree.sets.positive import Positive as Positive
 from projfree.sets.free import WithFree as WithFree
 from projfree.sets.k_support import KSupportBall as KSupportBall

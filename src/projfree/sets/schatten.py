@@ -26,7 +26,7 @@ from projfree.numerics.spectra import (
     svd,
     svd_error,
 )
-from projfree.sets.base import NormBall, OracleResult, Shape, Structure, is_round
+from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure, is_round
 from projfree.sets.inputs import check_matrix, finite, largest, like, point
 from projfree.sets.lp import LpBall, spread
 
@@ -230,3 +230,10 @@ def _check_finite(call: str, g: Structured) -> None:
         raise ValueError(
             f"`{call}` needs finite entries, got NaN or infinity; the function or the step that made it has overflowed."
         )
+
+
+def compressed(ball: ConstraintSet, w: Any) -> Any:
+    """``w`` itself, or where it is a matrix whose factors have grown too large, a smaller one nearby in the set."""
+    if not isinstance(w, LowRank) or w.fits:
+        return w
+    return w.compressed(columns=w.capacity // 2) if isinstance(ball, SchattenBall) else w

@@ -48,7 +48,6 @@ def examples(cls: type[ConstraintSet]) -> tuple[ConstraintSet, ...]:
     pairs = [(2, 1), (inf, 1), (2, inf), *list(permutations(EXPONENTS, 2))[::9]]
     groups = [GroupBall(p, q, r, labels) for p, q in pairs for labels in LABELS[:2]]
     functions: dict[str, Any] = {"contains": disc.contains, "project": disc.project, "diameter": 2.0}
-    rows = np.array([0.5, 1.0, 2.0, 2.0])
     found: dict[type[ConstraintSet], list[Any]] = {
         LpBall: lp,
         GroupBall: groups,
@@ -56,7 +55,6 @@ def examples(cls: type[ConstraintSet]) -> tuple[ConstraintSet, ...]:
         sets.Simplex: [sets.Simplex(), sets.Simplex(r)],
         sets.Box: [sets.Box(-1, 1), sets.Box(1, 1), sets.Box(weights - weights[::-1].max(), weights)],
         Weighted: [Weighted(ball, weights) for ball in (*lp, groups[0])] + [Weighted(lp[3], 2)],
-        sets.WeightedSchattenBall: [sets.WeightedSchattenBall(p, r, rows, weights) for p in EXPONENTS],
         Positive: [*map(Positive, (*lp, groups[0], Weighted(lp[3], weights)))],
         WithFree: [WithFree(lp[3], (0,), 2), WithFree(lp[0], (1,), 0.5)],
         sets.KSupportBall: [sets.KSupportBall(k, r) for k in (1, 2, 3, 50)],
