@@ -237,7 +237,7 @@ def _add_sums(loss, a, block, first, count, formed, space):
             total_size += shares[i] * abs(value[i])
         sums[VALUE if j == 0 else len(sums) - points + j] += total
     sums[SIZE] += total_size
-    along = along_size = shifted = square = 0.0
+    along = along_size = shifted = square = slope = slope_size = mean = 0.0
     for i in range(size):
         d = r[i]
         r[i] = t = d * s[i]
@@ -245,12 +245,20 @@ def _add_sums(loss, a, block, first, count, formed, space):
         along_size += abs(t * u[i])
         shifted += abs(t * full[i])
         square += t * d
+        slope += t
         value[i] = abs(t)
+        slope_size += abs(t)
+        mean += s[i] * u[i]
     sums[ALONG] += along
     sums[ALONG_SIZE] += along_size
     sums[SHIFTED] += shifted if a.shifted else 0.0
     sums[SQUARE] += square
     by_output, none, each = sums[SCALARS : SCALARS + 3 * k].reshape(3, 1, k), np.uint64(0), np.uint64(k)
+    if k == 1:
+        by_output[SLOPE, 0, 0] += slope
+        by_output[SLOPE_SIZE, 0, 0] += slope_size
+        by_output[MEAN_IMAGE, 0, 0] += mean
+        return
     _add_rows(r[:size].reshape(count, k), 0, none, count, each, ones, by_output[SLOPE])
     _add_rows(value[:size].reshape(count, k), 0, none, count, each, ones, by_output[SLOPE_SIZE])
     _add_rows(u[:size].reshape(count, k), 0, none, count, each, weight, by_output[MEAN_IMAGE])
