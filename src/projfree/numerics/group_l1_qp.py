@@ -27,15 +27,11 @@ from projfree.numerics.simplex_quadratic import minimise_on_simplex
 from projfree.numerics.sums import UNIT
 
 #: Rounds of descent and Newton steps at most, where an exact solution is asked for and where it is not.
-MOST_ROUNDS, ROUNDS = 300, 15
+MOST_ROUNDS, ROUNDS = 300, 30
 #: Rounds without progress after which rounding is taken to be reached.
 STALLED = 12
-#: Sweeps over the entries that are not zero, after each over all.
-SWEEPS = 4
-#: Newton's method takes over where such a round leaves more than this part of the gap.
-SLOW = 0.1
-#: Conjugate gradient steps of a Newton step; twice as many after one in which no entry became zero.
-CG_STEPS = 16
+#: Conjugate gradient steps of the first Newton step; each later one may take twice as many.
+CG_STEPS = 8
 #: They end once the residual has fallen to this part: the face is seldom the last one.
 CG_ACCURACY = 0.03
 #: The multiplier moves once the penalised problem is solved to this part of the gap.
@@ -54,6 +50,8 @@ FEW = 100
 FORMING_SWEEPS = 40
 #: Smaller entries of a diagonal are zero: the square of its inverse is still finite.
 LEAST_DIAGONAL = 1e-150
+#: Newton steps that end where an entry becomes zero, after which descent goes on.
+CROSSINGS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +186,7 @@ def minimize_group_l1(
         The last columns are not in the ball, but between ``-bound`` and ``bound``.
     """
     entries = ball.groups is None and not free and math.isfinite(ball.radius)
-    if ball.tight or (entries and b.size < FEW):
+    if ball.tight or (entries and b.size <= FEW):
         return _on_simplex(columns, b, ball, start)
     search = _Search(columns, b, ball, start, free, bound)
     found = search.solve(level, goal)
@@ -248,7 +246,7 @@ class _Search:
 
     def _sweep(self, level: float, which: Array) -> None:
         """Minimise over one part after the other of those in ``which``; see the compiled `sweep`."""
-        if self.v.size < FEW:
+        if self.v.size <= FEW:
             for g in which:
                 self._minimize_part(level, slice(self.first[g], self.first[g + 1]))
             return
@@ -340,23 +338,21 @@ class _Search:
         r, penalty = self.radius, math.isinf(self.radius)
         if not penalty and not level * r > max(goal, self.floor()):  # of no matter to the gap: none is known
             level = 0.5 * float(self._slopes(-self.b).max(initial=0.0))
-        search, everything, random = _Multiplier(r), np.arange(len(self.first) - 1), np.random.default_rng(0)
+        search, everything = _Multiplier(r), np.arange(len(self.first) - 1)
         start, last, steps, stalled = self._value(), math.inf, CG_STEPS, 0
         best, sides = QPSolution(self.v.copy(), level, math.inf), dict[bool, tuple[Array, Array, float]]()
-        descended, low, moved = False, -math.inf, True
+        descended, low = False, -math.inf
         for turn in range(MOST_ROUNDS):
-            # In a random order: columns without negative entries, as those of texts, make cycles slow.
-            self._sweep(level, random.permutation(everything))
-            for _ in range(SWEEPS):
-                some = self._sizes(self.v).reshape(len(everything), -1).any(axis=1)
-                self._sweep(level, random.permutation(np.flatnonzero(some)))
+            self._sweep(level, everything)
+            self._sweep(level, np.flatnonzero(self._sizes(self.v).reshape(len(everything), -1).any(axis=1)))
             self.g = self.columns.adjoint(self.z, self.shift) - self.b
             norm, floor = self.norm(self.v), self.floor()
             own = self._penalized_gap(level, norm)
-            if not moved and own > max(floor, SLOW * last):
-                nonzeros = np.count_nonzero(self.v)
-                self._face_step(level, steps)
-                steps *= 2 if np.count_nonzero(self.v) == nonzeros else 1
+            if turn and own > floor:
+                for _ in range(CROSSINGS if self.columns.h is None else 1):
+                    if self._face_step(level, steps) in (0.0, 1.0):
+                        break
+                steps = 2 * steps
                 norm, own = self.norm(self.v), self._penalized_gap(level, self.norm(self.v))
             points = [(self.v, self.g)] if penalty else list(self._inside(norm, sides))
             gaps = [own] if penalty else [self._gap(v, g) for v, g in points]
@@ -373,7 +369,6 @@ class _Search:
                 break
             if stalled > STALLED or (goal > 0.0 and descended and turn >= ROUNDS):
                 break
-            moved = False
             if penalty:
                 continue
             low = max(low, self._value() - self._gap(self.v, self.g))
@@ -381,12 +376,9 @@ class _Search:
                 level = max(level, float(self._slopes(self.g).max(initial=0.0)))
             elif own <= max(SOLVED * gap, floor):
                 sides[norm > r] = self.v.copy(), self.g, norm
-                guess, moved = search.next(level, norm, self._value() - low), True
-                level = self._face_step(level, steps, r - norm)[1]
-                if not level > 0.0 and norm < r and (found := self._interior(max(goal, floor))) is not None:
+                if norm < r and (found := self._interior(max(goal, floor))) is not None:
                     return found
-                if not search.below < level < search.above:
-                    level = guess
+                level = search.next(level, norm, self._value() - low)
         return replace(best, w=best.w.reshape(self.shape), rounds=turn + 1)
 
     def _interior(self, goal: float) -> QPSolution | None:
@@ -400,55 +392,45 @@ class _Search:
 
     # ------------------------------------------------------------ Newton steps on the face
 
-    def _face_step(self, level: float, steps: int, missing: float | None = None) -> tuple[float, float]:
-        """Newton's step for the entries that are not zero, as far as it lowers the penalised value; and the multiplier.
-
-        With ``missing`` it is the step by which the norm grows so much, to first order, and the multiplier is that of
-        its end, NaN where the step is not taken.
-        """
-        old, value, norm = (self.v, self.z, self.shift, self.g), self._value(), self.norm(self.v)
-        (p, level), raised = self._newton(level, steps, missing), min(self.damping * 1e3, 1.0)
+    def _face_step(self, level: float, steps: int) -> float:
+        """Newton's step for the entries that are not zero, as far as it lowers the penalised value."""
+        old, before = (self.v, self.z, self.shift, self.g), self._value() + level * self.norm(self.v)
+        p, raised = self._newton(level, steps), min(self.damping * 1e3, 1.0)
         toward = (self.v * p < 0.0) & (np.abs(p) > np.abs(self.v))  # half of the step at most, to where the first ends
-        half = float(np.min(np.abs(self.v[toward] / p[toward]), initial=0.5))
-        for share in (1.0, half) if missing is None else (1.0,):
+        for share in (1.0, float(np.min(np.abs(self.v[toward] / p[toward]), initial=0.5))):
             new = old[0] + share * p
             if not self.joint:
-                new = np.where((new * old[0] < 0.0) & (self.cost > 0.0), 0.0, new) if level > 0.0 else new
+                new = np.where((new * old[0] < 0.0) & (level * self.cost > 0.0), 0.0, new)
                 new = np.clip(new, self.low, self.high)
             new[self.m :] = np.clip(new[self.m :], -self.bound, self.bound)
             self.v = new
             self._look()
-            if self._value() + level * self.norm(new) <= value + level * norm:
+            if self._value() + level * self.norm(new) <= before:
                 if share == 1.0 or self.joint:  # as Levenberg and Marquardt do: directions may have no curvature
                     self.damping = max(self.damping * 1e-2, LEAST_DAMPING) if share == 1.0 else raised
-                return share, level
+                return share
         (self.v, self.z, self.shift, self.g), self.damping = old, raised
-        return 0.0, math.nan
+        return 0.0
 
-    def _newton(self, level: float, steps: int, missing: float | None) -> tuple[Array, float]:
+    def _newton(self, level: float, steps: int) -> Array:
         """The step that solves the damped system of the face, by a factorization or conjugate gradients."""
         v, H, group = self.v, self.columns.A, np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
         size = self._sizes(v)[group][:, None] if self.joint else np.abs(v)
         on = (size > 0.0) & (self.low < v) & (v < self.high) & (self.columns.diagonal > 0.0)
         u = np.divide(v, size, out=np.zeros_like(v), where=size > 0.0)  # the gradient of the norm of each part
         bend = np.divide(level * self.cost, size, out=np.zeros_like(v), where=on) if self.joint else np.zeros_like(v)
-        s = np.where(on, self.cost * u, 0.0)
-        rhs = -np.where(on, self.g, 0.0) - level * s
+        rhs = -np.where(on, self.g + level * self.cost * u, 0.0)
         diagonal = self.columns.diagonal * (1.0 + self.damping) + bend
         places = np.flatnonzero(on)
-        if not s.any() and (missing is not None or not len(places)):
-            return np.zeros_like(v), math.nan
+        if not len(places):
+            return np.zeros_like(v)
         if self.columns.h is None and v.shape[1] == 1 and len(places) <= MOST_FORMED:
             B, p = H[np.ix_(places, places)], np.zeros_like(v)
             if self.joint:
                 along = (np.sqrt(bend) * u)[places]
                 B += np.diag(bend[places, 0]) - (group[places, None] == group[places]) * (along * along.T)
-            free, along = _solve(B, np.column_stack([rhs[places], s[places]]), self.damping).T
-            if missing is not None and (length := float(s[places, 0] @ along)) > 0.0:
-                change = (float(s[places, 0] @ free) - missing) / length
-                level, free = level + change, free - change * along
-            p[places, 0] = free
-            return p, level
+            p[places, 0] = _solve(B, rhs[places, 0], self.damping)
+            return p
 
         def product(x: Array) -> Array:
             out = self.columns.times(x) + (diagonal - self.columns.diagonal) * x
@@ -457,30 +439,16 @@ class _Search:
             return np.where(on, out, 0.0)
 
         scale = np.divide(1.0, diagonal, out=np.zeros_like(v), where=on)
-        if missing is None:
-            return conjugate_gradients(product, rhs, lambda x: scale * x, tol=CG_ACCURACY, max_iter=steps).x, level
-        # Among the steps of the norm that is missing: preconditioned gradients are projected.
-        along = scale * s
-        length = float(np.vdot(s, along))
-        first = missing / length * along
-        rhs -= product(first)
-        found = conjugate_gradients(
-            product,
-            rhs,
-            lambda x: scale * x - float(np.vdot(along, x)) / length * along,
-            tol=CG_ACCURACY,
-            max_iter=steps,
-        )
-        return first + found.x, level + float(np.vdot(along, rhs - found.image)) / length
+        return conjugate_gradients(product, rhs, lambda x: scale * x, tol=CG_ACCURACY, max_iter=steps).x
 
 
 def _solve(B: Array, rhs: Array, damping: float) -> Array:
-    """The solutions of a positive semidefinite system whose diagonal is raised by this part of itself, or by more."""
+    """The solution of a positive semidefinite system whose diagonal is raised by this part of itself, or by more."""
     from scipy.linalg import lapack
 
-    scale = np.sqrt(np.maximum(np.diag(B), LEAST_DIAGONAL))[:, None]
+    scale = np.sqrt(np.maximum(np.diag(B), LEAST_DIAGONAL))
     with np.errstate(over="ignore", invalid="ignore"):  # groups of almost no size bend beyond floats: no step is found
-        B = B / scale / scale.T
+        B = B / scale / scale[:, None]
     while damping < 1.0:
         B[np.diag_indices(len(B))] = 1.0 + damping
         factor, info = lapack.dpotrf(B, lower=1)

@@ -18,8 +18,8 @@ from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate
 
 #: The fewest features of a working set: fewer would save no time beside the read that chooses them.
 SMALLEST = 100
-#: Models are solved to parts of the gap between these: the smaller one is about the progress of a Newton step.
-LEAST_SHARE, SHARE = 1e-3, 0.1
+#: Models are solved to this part of the gap.
+SHARE = 0.1
 #: The most by which the curvature of a row is raised, over its derivative.
 MOST_DAMPING = 64.0
 #: A start with more nonzero entries is replaced by a vertex; over a simplex, one with more than ``smallest``.
@@ -108,11 +108,8 @@ class WorkingSet(Solver):
         features = self._features(ball, f.shape, g, state)
         kept = state.columns if features is state.features else None
         model, gap = FeatureModel(f, ball, x, g, features, state.damping, kept), frank_wolfe_gap(ball, g, x.w)
-        # The smaller the gap is, the less of it is due to the error of the model and to other features. A model of
-        # squares has no error, and work on a matrix that was formed costs little beside a read.
-        exact = f.structure.quadratic_form and model.columns.h is None
-        share = LEAST_SHARE if exact else min(SHARE, max(LEAST_SHARE, gap / (abs(here.value) or gap or 1.0)))
-        found = model.minimize(state.level, share * gap)
+        # The smaller the gap is, the less of it is due to the error of the model and to other features.
+        found = model.minimize(state.level, gap * min(SHARE, gap / (abs(here.value) or gap or 1.0)))
         expected = inner(g, x.w - found.w)
         tiny = is_rounding(expected, here.value)
         new, gamma = step_towards(f, here, f.point(found.w, x.intercept), expected)
