@@ -342,7 +342,7 @@ class Basis:
     r"""Coordinates in which the penalty of the components and a Gram matrix are both diagonal.
 
     With :math:`x = C z`, :math:`C^T \mathrm{diag}(\rho)\,C = I` and :math:`C^T G C` diagonal, no row has to multiply by
-    the Gram matrix, and those with few entries can be solved exactly. Without a Gram matrix C is the identity.
+    the Gram matrix. Without one C is the identity.
     """
 
     ridge: Array

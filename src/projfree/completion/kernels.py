@@ -11,8 +11,6 @@ import numpy as np
 
 from projfree.numerics.compilation import FAST, compiled
 
-#: Rows with at most so many entries are solved exactly, by a system with an unknown for each entry.
-SHORT = 12
 #: Steps end where what they could gain is at most this part of what it was at first.
 DONE = 1e-30
 
@@ -60,52 +58,6 @@ def _add_squares(table, count, weight, out):
 
 
 @compiled(fastmath=FAST)
-def _dot(a, x):
-    total = a[0] * x[0]
-    for j in range(1, len(x)):
-        total += a[j] * x[j]
-    return total
-
-
-@compiled(fastmath=FAST)
-def _exact(table, count, weight, y, inverse, scaled, M, x):
-    """Add to x the regression of a row with few entries, through the Cholesky factors of ``1 + T D^{-1} T^T``.
-
-    ``inverse`` is that of the penalties, ``scaled`` has room for a row.
-    """
-    k = len(x)
-    for t in range(count):
-        a = table[t]
-        for j in range(k):
-            scaled[j] = a[j] * inverse[j]
-        for s in range(t + 1):
-            total = _dot(table[s], scaled)
-            M[t, s] = total * np.sqrt(weight[t] * weight[s]) if len(weight) else total
-        M[t, t] += 1.0
-    for t in range(count):
-        root = np.sqrt(weight[t]) if len(weight) else 1.0
-        total = root * y[t]
-        for s in range(t):
-            low = M[t, s]
-            for c in range(s):
-                low -= M[t, c] * M[s, c]
-            M[t, s] = low / M[s, s]
-            M[t, t] -= M[t, s] * M[t, s]
-            total -= M[t, s] * M[s, count]
-        M[t, t] = np.sqrt(max(M[t, t], 1e-300))
-        M[t, count] = total / M[t, t]
-    for t in range(count - 1, -1, -1):
-        total = M[t, count]
-        for s in range(t + 1, count):
-            total -= M[s, t] * M[s, count]
-        M[t, count] = total / M[t, t]
-        share = M[t, count] * np.sqrt(weight[t]) if len(weight) else M[t, count]
-        a = table[t]
-        for j in range(k):
-            x[j] += share * a[j] * inverse[j]
-
-
-@compiled(fastmath=FAST)
 def sums_of_rows(indptr, indices, table, out, start, stop):
     """``out[i - start]``: the sum of the rows of the table at the places of row i."""
     for i in range(start, stop):
@@ -127,8 +79,8 @@ def ridge_rows(
     Of each target ``base`` and the entry of ``theirs`` at its place are taken off first.
     The penalty of coordinate c in row i is ``ridge[c] * scale[i] + shared[c]``, that of the first ``free`` coordinates
     ``ridge[c]`` alone; all are positive. To the right-hand side ``pull[i - start]`` is added, where it is not empty.
-    Rows with few entries are solved exactly, others by so many conjugate gradient steps, scaled by the diagonal; rows
-    without entries become zero. ``weight`` may be empty.
+    Each takes ``steps`` conjugate gradient steps, scaled by the diagonal; rows without entries become zero. ``weight``
+    may be empty.
     """
     k, most, pulled = factors.shape[1], 1, len(pull) > 0
     for i in range(start, stop):
@@ -137,7 +89,6 @@ def ridge_rows(
     y = np.empty(most, factors.dtype)
     penalty, diagonal = np.empty(k, factors.dtype), np.empty(k, factors.dtype)
     r, d, q = np.empty(k, factors.dtype), np.empty(k, factors.dtype), np.empty(k, factors.dtype)
-    M = np.empty((SHORT, SHORT + 1))
     for i in range(start, stop):
         first, count, x = indptr[i], indptr[i + 1] - indptr[i], out[i - start]
         if count == 0:
@@ -152,15 +103,6 @@ def ridge_rows(
             y[t] = target[first + t] - base - theirs[j]
             for c in range(k):
                 a[c] = source[c]
-        if count <= SHORT:
-            for c in range(k):
-                q[c] = 1.0 / penalty[c]
-                x[c] = pull[i - start, c] * q[c] if pulled else 0.0
-            if pulled:  # what the pull alone explains is taken off
-                for t in range(count):
-                    y[t] -= _dot(table[t], x)
-            _exact(table, count, s, y, q, r, M, x)
-            continue
         for c in range(k):
             diagonal[c] = penalty[c]
             r[c] = pull[i - start, c] - penalty[c] * x[c] if pulled else -penalty[c] * x[c]
