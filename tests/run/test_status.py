@@ -23,7 +23,6 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.data.base import RowsLostError
 from projfree.deadline import Expired
 
 BALL = LpBall(1.5, 1.0)
@@ -67,14 +66,6 @@ def interrupted():
     return minimize(problem("squares"), BALL, PrimalAveraging(), callbacks=[stop])
 
 
-def rows_lost():
-    def lose(run):
-        if run.iteration == 4:
-            raise RowsLostError("the rows are out of reach")
-
-    return minimize(problem("squares"), BALL, PrimalAveraging(), callbacks=[lose])
-
-
 def smoothed():
     rng = np.random.default_rng(0)
     f = Objective(Quantile(0.5, delta=1.0), as_data(rng.standard_normal((20, 2)), rng.standard_normal(20)))
@@ -114,7 +105,6 @@ ENDS = (
     stalled,
     max_iter,
     time_limit,
-    rows_lost,
     callback,
     interrupted,
 )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class RowsLostError(RuntimeError):
-    """Rows cannot be reached, and did not come back in time; a run ends with what it has."""
+    """Rows cannot be reached, and did not come back in time; a run goes on from its last checkpoint."""
 
 
 @dataclass(frozen=True)

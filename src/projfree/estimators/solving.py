@@ -38,7 +38,6 @@ def warn_of_gap(
         Status.TIME_LIMIT: "raise `time_limit`, or loosen `tol`",
         Status.PRECISION: "loosen `tol`",
         Status.SMOOTHED: "give the loss a smaller `delta`, or loosen `tol`",
-        Status.ROWS_LOST: "start workers and fit again",
     }.get(status, "fit again for a smaller one")
     warnings.warn(
         f"{type(model).__name__} {status} ({n_iter} iterations): the {kind} is {gap:.2g}, above tol={tol:g}; {way}.",

@@ -50,60 +50,12 @@ def announce(callbacks: Sequence[Callback], stage: str, most: int | None = None)
         getattr(callback, "begin", lambda stage, most: None)(stage, most)
 
 
-class TextBar:
-    """A line of text with a bar and the time left, redrawn in place on a terminal or in a notebook; else nothing.
-
-    Parameters
-    ----------
-    stream : text stream, optional
-        Where to draw; by default the standard error stream.
-    transient : bool
-        Whether the line disappears at the end.
-    """
-
-    def __init__(self, stream: Any = None, *, transient: bool = False) -> None:
-        self.stream = sys.stderr if stream is None else stream
-        notebook = type(self.stream).__module__.startswith("ipykernel")
-        self.visible = notebook or bool(getattr(self.stream, "isatty", bool)())
-        self.transient, self.label, self.line, self.width = transient, "", "", 0
-        self.begun = self.drawn = time.perf_counter()
-
-    def draw(self, label: str, done: float, words: str) -> None:
-        """Show that a part ``done`` of the work named by the label is over; a new label starts the clock again."""
-        if not self.visible:
-            return
-        now = time.perf_counter()
-        if label != self.label:
-            self.label, self.begun, self.drawn = label, now, 0.0
-        done = min(max(done, 0.0), 1.0)
-        left = f"  {(now - self.begun) * (1.0 - done) / done:.0f} s left" if 0.0 < done < 1.0 else ""
-        filled = round(20 * done)
-        self.line = f"{label} [{'#' * filled}{'.' * (20 - filled)}] {words}{left}"
-        if now - self.drawn >= 0.1:  # as often as an eye can follow
-            self.drawn = now
-            self._write(self.line)
-
-    def close(self) -> None:
-        """Draw the last state, or remove it."""
-        if self.visible and self.line:
-            self._write("" if self.transient else self.line)
-            self.stream.write("\r" if self.transient else "\n")
-            self.stream.flush()
-            self.line, self.width = "", 0
-
-    def _write(self, line: str) -> None:
-        line = line[: shutil.get_terminal_size().columns - 1]
-        self.stream.write("\r" + line.ljust(self.width))
-        self.stream.flush()
-        self.width = len(line)
-
-
 class ProgressBar:
-    """A progress bar with the certified gap and the time left, on a terminal or in a notebook; else silent.
+    """A line with a bar, the certified gap and the time left, redrawn in place on a terminal or in a notebook.
 
     The bar measures how far the gap has come from its first size to the tolerance, on a logarithmic scale. If the work
     has stages of several runs, such as the path and the sweeps of a matrix completion, it names the stage and counts
-    its iterations.
+    its iterations. Nothing is written to other streams.
 
     Parameters
     ----------
@@ -125,59 +77,61 @@ class ProgressBar:
 
     def __init__(self, stream: Any = None, *, label: str | None = None, transient: bool = False) -> None:
         self._stream, self._label, self._transient = stream, label, transient
-        self._bar: TextBar | None = None
+        self._line, self._width = "", 0
         self.begin("")
 
     def begin(self, stage: str, most: int | None = None) -> None:
         """Name the stage that work of several runs enters, and the largest number of its iterations."""
-        self._stage, self._most, self._seen, self._first = stage, most, 0, math.nan
+        self._stage, self._most, self._seen = stage, most, 0
+        self._first, self._begun, self._drawn = math.nan, math.nan, 0.0
 
     def __call__(self, run: Run) -> None:
         """Draw the state of the run."""
-        if self._bar is None:
-            self._bar = TextBar(self._stream, transient=self._transient)
-        label = self._label if self._stage else self._label or type(run.solver).__name__
         self._seen += 1
         if self._most is not None:
-            done, words = self._seen / self._most, f"{self._seen} of at most {self._most}"
-        else:
-            done, gap, kind = (
-                run.iteration / run.max_iter,
-                run.relative_gap,
-                "certified" if run.convex else "Frank-Wolfe",
-            )
-            if math.isnan(self._first) and math.isfinite(gap) and gap > 0:
-                self._first = gap
-            if 0.0 < run.tol < self._first and 0.0 < gap < math.inf:
-                done = max(done, min(1.0, math.log(self._first / gap) / math.log(self._first / run.tol)))
-            words = f"{kind} gap {gap:.1e}" if math.isfinite(gap) else "no gap yet"
-            words += "" if self._stage else f"  iteration {run.iteration}"
-        self._bar.draw(": ".join(filter(None, (label, self._stage))), done, words)
+            self.draw(self._seen / self._most, f"{self._seen} of at most {self._most}")
+            return
+        done, gap = run.iteration / run.max_iter, run.relative_gap
+        if math.isnan(self._first) and math.isfinite(gap) and gap > 0:
+            self._first = gap
+        if 0.0 < run.tol < self._first and 0.0 < gap < math.inf:
+            done = max(done, math.log(self._first / gap) / math.log(self._first / run.tol))
+        kind = "certified" if run.convex else "Frank-Wolfe"
+        words = f"{kind} gap {gap:.1e}" if math.isfinite(gap) else "no gap yet"
+        words += "" if self._stage else f"  iteration {run.iteration}"
+        self.draw(done, words, type(run.solver).__name__)
+
+    def draw(self, done: float, words: str, label: str = "") -> None:
+        """Show that a part ``done`` of the work is over; the label is for bars that have none."""
+        now, done = time.perf_counter(), min(max(done, 0.0), 1.0)
+        self._begun = now if math.isnan(self._begun) else self._begun
+        left = f"  {(now - self._begun) * (1.0 - done) / done:.0f} s left" if 0.0 < done < 1.0 else ""
+        filled = round(20 * done)
+        title = ": ".join(filter(None, (self._label or ("" if self._stage else label), self._stage)))
+        self._line = f"{title} [{'#' * filled}{'.' * (20 - filled)}] {words}{left}"
+        if now - self._drawn >= 0.1:  # as often as an eye can follow
+            self._drawn = now
+            self._write(self._line)
 
     def close(self) -> None:
         """Leave the last state, or remove the bar if it is transient."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+        if self._line:
+            self._write("" if self._transient else self._line, "\r" if self._transient else "\n")
+            self._line, self._width = "", 0
             self.begin("")
 
+    def _write(self, line: str, end: str = "") -> None:
+        stream = sys.stderr if self._stream is None else self._stream
+        if type(stream).__module__.startswith("ipykernel") or getattr(stream, "isatty", bool)():
+            line = line[: shutil.get_terminal_size().columns - 1]
+            stream.write("\r" + line.ljust(self._width) + end)
+            stream.flush()
+            self._width = len(line)
 
-class IterationLines:
-    """A line for each iteration: passes, value, bound, relative gap.
 
-    Parameters
-    ----------
-    stream : text stream, optional
-        Where to write; by default the standard error stream.
-    """
-
-    def __init__(self, stream: Any = None) -> None:
-        self._stream = stream
-
-    def __call__(self, run: Run) -> None:
-        """Write the line of this iteration."""
-        gap = f"{run.relative_gap:.2e}" if math.isfinite(run.relative_gap) else "-"
-        bound = f"{run.bound:.8g}" if run.convex and math.isfinite(run.bound) else "-"
-        text = f"iteration {run.iteration:6d}  passes {run.passes:<6.4g}  value {run.value:<13.8g}  bound {bound:<13}  "
-        text += f"relative gap {gap}"
-        (self._stream or sys.stderr).write(text + "\n")
+def print_iteration(run: Run) -> None:
+    """Write a line for an iteration to the standard error stream: passes, value, bound, relative gap."""
+    gap = f"{run.relative_gap:.2e}" if math.isfinite(run.relative_gap) else "-"
+    bound = f"{run.bound:.8g}" if run.convex and math.isfinite(run.bound) else "-"
+    text = f"iteration {run.iteration:6d}  passes {run.passes:<6.4g}  value {run.value:<13.8g}  bound {bound:<13}  "
+    sys.stderr.write(f"{text}relative gap {gap}\n")

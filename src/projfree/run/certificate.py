@@ -235,7 +235,10 @@ def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
     if not run.convex:
         run.latest_gap = frank_wolfe_gap(ball, m.gradient, run.best.w)
         at, bound = run.best, None
-    run.certificate = _certificate(run, at, bound, run.latest_gap if bound is None else run.value - bound)
+    x, gap, loss = run.best, run.latest_gap if bound is None else run.value - bound, run.f.reported.structure.loss
+    run.certificate = Certificate(
+        ball, x.w, x.intercept, run.value, bound, gap, run.tol * run.scale, at.w, at.intercept, loss
+    )
     return run.certificate
 
 
@@ -244,20 +247,6 @@ def recomputed(f: SmoothFunction, x: Point) -> Evaluation | None:
     found = f.evaluate(x, read=False)
     # The caller may have changed the array of a point since it was evaluated, unless it is read-only.
     return found if found.fresh and found.rest is None and is_frozen(x.w) else None
-
-
-def stored_certificate(run: Run) -> Certificate:
-    """The certificate if rows are out of reach: what the run has found itself, without a recomputation."""
-    if run.unproved:
-        run.lower_bound.reset()
-    if math.isnan(run.centre_value):
-        run.centre_value = 0.0  # gaps are then relative to the value itself
-    return _certificate(run, run.best, run.lower_bound.bound if run.convex else None, run.gap)
-
-
-def _certificate(run: Run, at: Point, bound: float | None, gap: float) -> Certificate:
-    x, tolerance, loss = run.best, run.tol * run.scale, run.f.reported.structure.loss
-    return Certificate(run.ball, x.w, x.intercept, run.value, bound, gap, tolerance, at.w, at.intercept, loss)
 
 
 def _discard_claims(run: Run) -> None:

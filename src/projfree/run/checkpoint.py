@@ -89,10 +89,6 @@ class Checkpoint:
             )
         _restore(run, tree)
 
-    def rows_lost(self, run: Run) -> None:
-        """Write the run as it is, because its rows are out of reach."""
-        persist.save(self.path, _snapshot(run) | {"note": self.note}, kind=KIND)
-
 
 @dataclass(frozen=True)
 class SavedRun:

@@ -16,14 +16,13 @@ import numpy as np
 from projfree.algebra import is_structured, same, zeros
 from projfree.algebra.hashing import short_hash
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
-from projfree.data.base import RowsLostError
 from projfree.deadline import Expired, deadline, expired
 from projfree.numerics.compilation import compile_seconds
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.blackbox import NotFiniteError
 from projfree.objectives.evaluation import Evaluation
 from projfree.run.callbacks import Callback, as_callbacks, closing
-from projfree.run.certificate import Certificate, recompute_certificate, stored_certificate
+from projfree.run.certificate import Certificate, recompute_certificate
 from projfree.run.lower_bound import LowerBound, next_check
 from projfree.run.result import Result, Status, Trace
 from projfree.runtime import single_blas
@@ -183,14 +182,6 @@ def run_steps(run: Run, callbacks: Sequence[Callback], check_start: bool = False
     except NotFiniteError as error:
         log.warning("iteration %d: %s", run.iteration + 1, error)
         return Status.NOT_FINITE
-    except RowsLostError as error:
-        log.warning("%s", error)
-        if not run.iteration or not math.isfinite(run.value):
-            raise
-        for callback in callbacks:
-            getattr(callback, "rows_lost", lambda run: None)(run)
-        run.certificate = stored_certificate(run)
-        return Status.ROWS_LOST
 
 
 def _result(run: Run, status: Status, chosen: Plan | None, compiled: float) -> Result:

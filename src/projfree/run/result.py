@@ -114,7 +114,6 @@ class Status(Enum):
     )
     MAX_ITER = "stopped after the largest number of iterations"
     TIME_LIMIT = "stopped by the time limit"
-    ROWS_LOST = "stopped because the rows are out of reach; a checkpoint goes on from here once they are back"
     CALLBACK = "stopped by a callback"
     INTERRUPTED = "interrupted by the user"
 
