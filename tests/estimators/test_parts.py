@@ -118,7 +118,7 @@ def test_files_are_read_out_of_core(tmp_path):
 
 
 def test_predictions_are_read_out_of_core(tmp_path, monkeypatch):
-    monkeypatch.setattr("projfree.estimators.given_data.CHUNK_BYTES", 7 * 4 * 8)  # seven rows
+    monkeypatch.setattr("projfree.estimators.inputs.CHUNK_BYTES", 7 * 4 * 8)  # seven rows
     np.save(tmp_path / "x.npy", X)
     frame = pd.DataFrame(X, columns=list("abcd"))
     labels = np.where(Y > 0, "up", "down")

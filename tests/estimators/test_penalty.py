@@ -34,7 +34,7 @@ from projfree import (
     Huber,
     PrimalAveraging,
 )
-from projfree.estimators.regularization import norm_power
+from projfree.estimators.penalty import norm_power
 
 EXACT = {"tol": 1e-12, "max_iter": 200_000}
 NEWTON = {"solver": "newton-cholesky", "tol": 1e-10, "max_iter": 1_000}

@@ -30,13 +30,12 @@ from projfree.completion.recommend import Recommender
 from projfree.completion.selection import WEIGHTS, HeldOut, choose, most_sweeps, run_sweeps, usual_range
 from projfree.completion.side_information import Features
 from projfree.deadline import deadline, expired, ignore_deadline
+from projfree.estimators.base import progress, warn_of_gap
 from projfree.estimators.robust import HUBER, residual_scale, weighted_median
-from projfree.estimators.solving import warn_of_gap
-from projfree.estimators.watching import given_callbacks, shown_by
 from projfree.losses import Huber, Logistic, Loss, Squared
 from projfree.losses.squared import is_squared
 from projfree.run import Checkpoint, Status
-from projfree.run.callbacks import announce, closing
+from projfree.run.callbacks import announce, as_callbacks, closing
 from projfree.run.checkpoint import SavedRun
 from projfree.run.result import raise_if_interrupted
 
@@ -260,7 +259,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
     @contextmanager
     def _watched(self, seconds: float | None = None) -> Any:
         """The callbacks, under one limit for everything, after which they are closed."""
-        callbacks = [*given_callbacks(self.callbacks), *shown_by(self.verbose)]
+        callbacks = [*(() if self.callbacks is None else as_callbacks(self.callbacks)), *progress(self.verbose)]
         with closing(callbacks), deadline(self.time_limit if seconds is None else seconds):
             yield callbacks
 
@@ -528,7 +527,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
                 "`MatrixCompletion(columns=...)` must be the names of three columns, of users, items and ratings, got "
                 f"{shown(self.columns)}."
             )
-        shown_by(self.verbose)
+        progress(self.verbose)
         try:
             check_random_state(self.random_state)
         except ValueError as error:

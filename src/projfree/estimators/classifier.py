@@ -10,23 +10,24 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from projfree.checks import Array, positive, refuse_masked, shown
+from projfree.checks import Array, positive, shown
 from projfree.data import Data
 from projfree.data.convert import is_dask
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.given_data import (
+from projfree.estimators.dask import lazy_on_dask
+from projfree.estimators.inputs import (
     Encode,
+    TrainingSet,
     class_weighted,
     from_outside,
     given_data,
     on_cluster,
+    row_weights,
     scored_columns,
     weights_of_classes,
 )
-from projfree.estimators.lazily import lazy_on_dask
 from projfree.estimators.penalty import total_weight
 from projfree.estimators.scores import data_score, predicted_classes
-from projfree.estimators.table import Table, row_weights, take_column
 from projfree.losses import Logistic, Softmax, SquaredHinge, SquaredSigmoid
 from projfree.losses.base import Loss
 
@@ -54,12 +55,11 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         ``"squared_sigmoid"`` is the squared error of a sigmoid, bounded, for noisy labels, and not convex; with more
         than two classes each class has its sigmoid against the others. ``"squared_hinge"`` is that of a linear support
         vector machine, each class against the others, and has no probabilities. A ``Loss`` must be one of labels.
-    norm : {"lp", "group", "schatten"} or ConstraintSet
-        The norm of the ball. With a column for each class the coefficients are a matrix, features x classes: its rows
-        are the groups of ``"group"``, and ``"schatten"`` acts on its singular values. A set is taken as it is, with its
-        own radius; ``p``, ``q``, ``radius`` and ``C`` play no part then.
+    norm : {"lp", "group", "schatten", "l1", "l2", "nuclear"} or ConstraintSet
+        As in `ConstrainedRegressor`; the coefficients are a matrix, features x classes, with a column for each class.
     p, q : float
-        The exponent of the norm; for ``"group"`` the one within groups, and q (1 by default) the one across them.
+        The exponent of the norm, by default 2, or 1 for ``"schatten"``; for ``"group"`` the one within groups, and q (1
+        by default) the one across them.
     radius : float, optional
         The radius of the ball. It is used in place of ``C`` where it is given.
     C : float
@@ -108,7 +108,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         loss: Any = "logistic",
         *,
         norm: Any = "lp",
-        p: float = 2.0,
+        p: float | None = None,
         q: float | None = None,
         radius: float | None = None,
         C: float = 1.0,
@@ -169,7 +169,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
             those of collections.
         """
         X, y, sample_weight = on_cluster(client, X, y, sample_weight)
-        self._fit_table(self._table(X, y, sample_weight))
+        self._fit(self._training_set(X, y, sample_weight))
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> float:
@@ -229,37 +229,39 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
             logs: Array = np.log(self.predict_proba(X))
         return logs
 
-    def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        if type(X) is not np.ndarray:
-            X, y, sample_weight = from_outside(X, y, sample_weight)
+    def _training_set(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
+        X, y, sample_weight = from_outside(X, y, sample_weight)
         if isinstance(X, Data):
             return self._labelled(given_data(self, X, y, sample_weight))
-        refuse_masked(X=X, y=y, sample_weight=sample_weight)
-        labels = None
-        if self.task is not None:
-            X, labels = take_column(X, self.task)
-        X, y = self._validated(X, y)
-        self.classes_, index = _classes(y)
-        if len(self.classes_) < 2:
-            raise ValueError(f"`y` must hold at least two classes, got the one class {shown(self.classes_[0])} only.")
+        X, y, labels = self._features_and_targets(X, y, sample_weight)
+        try:
+            check_classification_targets(y)
+            self.classes_, index = np.unique(y, return_inverse=True)
+        except TypeError:  # labels that have no order
+            kinds = " and ".join(sorted({type(label).__name__ for label in y.ravel()}))
+            raise ValueError(f"`y` must hold labels of one kind, got {kinds}; drop or relabel the others.") from None
+        self._refuse_one_class()
         weight = self._weights(X, index, sample_weight)
         task, tasks = self._task_places(labels, reset=True)
         if task is not None and len(self.classes_) > 2:
             raise ValueError(f"`task` needs two classes, got {len(self.classes_)}.")
-        return Table(X, self._encoded(index), weight, task, tasks)
+        return TrainingSet(X, Encode(self.classes_, self._chosen().coupled)(y), weight, task, tasks)
 
-    def _labelled(self, table: Table) -> Table:
+    def _refuse_one_class(self) -> None:
+        if len(self.classes_) < 2:
+            raise ValueError(f"`y` must hold at least two classes, got the one class {shown(self.classes_[0])} only.")
+
+    def _labelled(self, table: TrainingSet) -> TrainingSet:
         """The table of a data class with its labels encoded where the rows are."""
         found = table.X.labels()
         if len(found) != 1:
             raise ValueError(f"`fit(data)` needs one label a row, got targets with {len(found)} columns.")
         self.classes_ = found[0]
-        if len(self.classes_) < 2:
-            raise ValueError(f"`y` must hold at least two classes, got the one class {shown(self.classes_[0])} only.")
+        self._refuse_one_class()
         data = table.X
         if self.class_weight is not None:
             data = class_weighted(data, self.classes_, self.class_weight)
-        return Table(data.with_targets(Encode(self.classes_, self._chosen().coupled)), table.y)
+        return TrainingSet(data.with_targets(Encode(self.classes_, self._chosen().coupled)), table.y)
 
     def _weights(self, X: Any, index: Array, sample_weight: Any) -> Array | None:
         weight = row_weights(sample_weight, X)
@@ -272,14 +274,6 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
             per_class = weights_of_classes(self.class_weight, self.classes_)
         by_row: Array = per_class[index]
         return by_row if weight is None else by_row * weight
-
-    def _encoded(self, index: Array) -> Array:
-        """Targets as the loss takes them: indices, signs, or signs of each class against the others."""
-        if self._chosen().coupled:
-            return index
-        if len(self.classes_) == 2:
-            return np.where(index == 1, 1.0, -1.0)
-        return np.where(np.arange(len(self.classes_)) == index[:, None], 1.0, -1.0)
 
     def _chosen(self) -> Loss:
         k = len(self.classes_)
@@ -297,7 +291,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
             return SquaredHinge()
         raise ValueError(f"`loss` must be one of {', '.join(map(repr, NAMES))} or a Loss, got {shown(self.loss)}.")
 
-    def _losses(self, table: Table) -> Loss:
+    def _losses(self, table: TrainingSet) -> Loss:
         loss = self._chosen()
         return Softmax(len(self.classes_)) if isinstance(loss, Softmax) else loss
 
@@ -317,22 +311,3 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         if self.task is not None:
             return list(self.tasks_)
         return list(self.classes_[1:]) if k == 1 else list(self.classes_)
-
-
-def _classes(y: Array) -> tuple[Array, Array]:
-    """The classes, and the index of each row's class.
-
-    The check of scikit-learn takes as long as a pass over a small table; whole numbers pass it unless almost every row
-    has a class of its own, of which it warns.
-    """
-    whole = y.dtype.kind in "biu" or (y.dtype.kind == "f" and bool((y == np.floor(y)).all()))
-    try:
-        if not whole:
-            check_classification_targets(y)
-        classes, index = np.unique(y, return_inverse=True)
-    except TypeError:  # labels that have no order
-        kinds = " and ".join(sorted({type(label).__name__ for label in y.ravel()}))
-        raise ValueError(f"`y` must hold labels of one kind, got {kinds}; drop or relabel the others.") from None
-    if whole and 2 * len(classes) >= len(y):
-        check_classification_targets(y)
-    return classes, index

@@ -22,19 +22,17 @@ from projfree.data import Data
 from projfree.data.base import Fold as FoldRows
 from projfree.data.convert import is_dask
 from projfree.data.tables import ChunkedData
-from projfree.estimators.balls import ZERO_RADIUS, own_norm
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.classifier import ConstrainedClassifier
-from projfree.estimators.given_data import from_outside, on_cluster, scored_columns
+from projfree.estimators.inputs import TrainingSet, from_outside, on_cluster, scored_columns
 from projfree.estimators.paths import PathSolver, RadiusPath, Solution, path_solver
 from projfree.estimators.plots import plot_path, plot_scores
-from projfree.estimators.problem import Problem
+from projfree.estimators.problem import ZERO_RADIUS, Problem, norm_and_exponent, own_norm
 from projfree.estimators.regressor import ConstrainedRegressor
 from projfree.estimators.scores import data_score, refuse_scorer
 from projfree.estimators.search import EQUAL, Search, checked_radii, end_of
-from projfree.estimators.table import Table
-from projfree.estimators.watching import PartsBar
 from projfree.losses.base import Loss
+from projfree.run.callbacks import TextBar
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +44,25 @@ PATIENCE = 10
 MOST_EXTENSIONS = 3
 
 
+class PartsBar:
+    """A bar over the parts of a search, its exponents and folds; None for ``total`` draws nothing."""
+
+    def __init__(self, total: int | None, label: str = "cross-validation") -> None:
+        self.total, self.label, self.done = total, label, -1
+        self._bar = TextBar(transient=True)
+        self()
+
+    def __call__(self) -> None:
+        """Count a part."""
+        self.done += 1
+        if self.total is not None:
+            self._bar.draw(self.label, self.done / self.total, f"{self.done} of {self.total} fits")
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._bar.close()
+
+
 @dataclass(frozen=True, eq=False)
 class Held:
     """The rows of a fold that are scored: as they were given, for a scorer, and as a fit takes them."""
@@ -54,7 +71,7 @@ class Held:
     y: Any
     params: dict[str, Any]
     scorer: Any
-    table: Table
+    table: TrainingSet
 
     def score(self, model: ConstrainedModel, loss: Loss, fitted: dict[str, Any]) -> float:
         """The score of coefficients."""
@@ -87,7 +104,7 @@ def _with_attributes(model: ConstrainedModel, fitted: dict[str, Any], loss: Loss
 class Fold:
     """Rows to fit and rows to score, with the scores of the first levels and the last solution."""
 
-    train: Table
+    train: TrainingSet
     held: Held | HeldData
     scores: list[float] = field(default_factory=list)
     w: Array | None = None
@@ -127,6 +144,9 @@ class Tried:
 class CrossValidated(Search, ConstrainedModel):
     """Fits a path for each exponent and fold, scores it, and fits all rows with the best radius."""
 
+    def _exponents(self) -> list[float]:
+        return [float(norm_and_exponent(self.norm, p)[1]) for p in np.atleast_1d(self.p)]
+
     def _single(self, p: float | None = None) -> ConstrainedModel:
         model: ConstrainedModel = self._kind(**self._parameters(p), radius=1.0)
         for name in ("classes_", "tasks_", "feature_names_in_", "n_features_in_"):
@@ -138,7 +158,7 @@ class CrossValidated(Search, ConstrainedModel):
         self._check_rule()
         wanted = checked_radii(self.radii)
         X, y, sample_weight = from_outside(*on_cluster(client, X, y, sample_weight))
-        table = self._table(X, y, sample_weight)
+        table = self._training_set(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         folds = self._folds(X, y, sample_weight, table, params, seed)
         models = [self._single(p).set_params(random_state=seed) for p in self._exponents()]
@@ -155,7 +175,9 @@ class CrossValidated(Search, ConstrainedModel):
         self._refit(models[best], table, tried[best], at)
         return self
 
-    def _folds(self, X: Any, y: Any, sample_weight: Any, table: Table, params: dict[str, Any], seed: int) -> list[Fold]:
+    def _folds(
+        self, X: Any, y: Any, sample_weight: Any, table: TrainingSet, params: dict[str, Any], seed: int
+    ) -> list[Fold]:
         """The rows to fit and those to score: of files as of arrays; of Dask collections dealt where they are."""
         split, given = self._routed(sample_weight, params)
         if not isinstance(X, Data):
@@ -172,7 +194,7 @@ class CrossValidated(Search, ConstrainedModel):
             seed = 0 if self.random_state is None else seed
             folds = FOLDS if self.cv is None else count("cv", self.cv, lowest=2)
             parts = [tuple(FoldRows(seed, folds, k, inside=side) for side in (False, True)) for k in range(folds)]
-        return [Fold(Table(table.X.subset(train), table.y), HeldData(X.subset(held))) for train, held in parts]
+        return [Fold(TrainingSet(table.X.subset(train), table.y), HeldData(X.subset(held))) for train, held in parts]
 
     def _fold_rows(self, X: Any, y: Any, split: dict[str, Any]) -> list[tuple[Array, Array]]:
         """The numbers of the rows to fit and of those to score of each fold."""
@@ -188,7 +210,7 @@ class CrossValidated(Search, ConstrainedModel):
         return folds
 
     def _try(
-        self, model: ConstrainedModel, table: Table, folds: list[Fold], wanted: Any, tell: Callable[[], None]
+        self, model: ConstrainedModel, table: TrainingSet, folds: list[Fold], wanted: Any, tell: Callable[[], None]
     ) -> Tried:
         """Score a path in each fold; where the best level is the last one of an automatic grid, go on beyond it."""
         given, loss, extended = not isinstance(wanted, int), model._path_loss(table), 0
@@ -217,14 +239,14 @@ class CrossValidated(Search, ConstrainedModel):
         radii = wanted if given else np.array([own_norm(whole.ball, w) for w, _ in whole.solve(levels[:m])])
         return Tried(whole, levels[:m], scores, np.array([fold.seconds for fold in folds]), extended, radii)
 
-    def _refit(self, model: ConstrainedModel, table: Table, tried: Tried, at: int) -> None:
+    def _refit(self, model: ConstrainedModel, table: TrainingSet, tried: Tried, at: int) -> None:
         """Fit all rows with the chosen radius, from the solution of the path."""
         solutions, radius = tried.solver.solve(tried.levels), float(tried.radii[at])
         model.set_params(radius=radius or ZERO_RADIUS, verbose=self.verbose, callbacks=self.callbacks)
         shaped = _shaped(model, tried.solver.problem, solutions)
         mus = [tried.solver.multiplier(level, w) for level, (w, _) in zip(tried.levels, solutions, strict=True)]
         try:
-            model._fit_table(table, start=solutions[at][0])
+            model._fit(table, start=solutions[at][0])
             shaped[at] = {"coef_": model.coef_, "intercept_": model.intercept_}
         finally:  # also what an interrupted fit has left
             if hasattr(model, "result_"):
@@ -365,7 +387,7 @@ class ConstrainedRegressorCV(CrossValidated, ConstrainedRegressor):
         loss: Any = "squared",
         *,
         norm: Any = "lp",
-        p: Any = 2.0,
+        p: Any = None,
         q: float | None = None,
         radii: Any = 50,
         cv: Any = None,
@@ -507,7 +529,7 @@ class ConstrainedClassifierCV(CrossValidated, ConstrainedClassifier):
         loss: Any = "logistic",
         *,
         norm: Any = "lp",
-        p: Any = 2.0,
+        p: Any = None,
         q: float | None = None,
         radii: Any = 50,
         cv: Any = None,

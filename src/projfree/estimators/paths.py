@@ -22,10 +22,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
 from projfree.checks import Array
-from projfree.estimators.balls import inside, own_norm
-from projfree.estimators.problem import Problem
-from projfree.estimators.regularization import at_zero, has_working_sets, minimize_with_penalty, newton
-from projfree.estimators.table import Table
+from projfree.estimators.inputs import TrainingSet
+from projfree.estimators.penalty import at_zero, has_working_sets, minimize_with_penalty, newton
+from projfree.estimators.problem import Problem, inside, own_norm
 from projfree.objectives import QuadraticForm
 from projfree.objectives.evaluation import Evaluation
 from projfree.run import path
@@ -313,7 +312,7 @@ class Factor:
         return cls(root[:, None] * V.T, _by(0.5 / root, b), h, V, b, form.intercept)
 
     @classmethod
-    def of_rows(cls, table: Table, scaling: Any, intercept: bool) -> Factor:
+    def of_rows(cls, table: TrainingSet, scaling: Any, intercept: bool) -> Factor:
         """From fewer rows than features: A has the weighted rows about their mean."""
         Z, y = np.asarray(table.X, dtype=np.float64), table.y
         s = np.full(len(y), 1.0 / len(y)) if table.weight is None else table.weight / table.weight.sum()
@@ -338,7 +337,7 @@ def _by(scale: Array, t: Array) -> Array:
 
 
 def path_solver(
-    model: Any, table: Table, problem: Problem, *, by_radius: bool, start: Array | None = None
+    model: Any, table: TrainingSet, problem: Problem, *, by_radius: bool, start: Array | None = None
 ) -> PathSolver:
     """What solves the problems of a search: by penalties where there is a solver for them, else by radii."""
     f, ball = problem.objective, model._ball(table, problem)

@@ -1,13 +1,347 @@
-r"""Between radii and the penalties of scikit-learn.
+r"""`alpha` and `C`: the penalised model that an estimator without a radius fits.
 
-The multiplier :math:`\mu` of a radius r is the one for which the answer also minimises :math:`f(w) + \mu \|w\|`.
-scikit-learn scales its losses and squares its norms in other ways; n is the sum of the sample weights throughout.
+With the mean loss f and a norm,
+
+.. math:: \min_w\ f(w) + \frac{\lambda}{k} \|w\|^k , \qquad k = \min(p, 2) ,
+
+where p is the outer exponent of the norm. The minimiser w also minimises f over the ball of radius :math:`r = \|w\|`,
+whose multiplier is :math:`\mu = \lambda r^{k-1}`, so that a certificate over that ball proves it.
+
+Newton's method solves the problem for p = 2, and a working set for p = 1 and for groups that are rows. Elsewhere the
+radius is the root of :math:`\mu(r) = \lambda r^{k-1}`, where the multiplier :math:`\mu(r)` of the ball decreases in r.
+
+The functions at the end translate a multiplier to the penalties of scikit-learn, which scales its losses and squares
+its norms in other ways; n is the sum of the sample weights throughout.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from projfree.algebra import UNIT, inner
+from projfree.checks import Array
+from projfree.deadline import Expired, deadline, expired
+from projfree.estimators.problem import ZERO_RADIUS, ball_through, inside, own_norm
+from projfree.numerics.group_l1_qp import minimize_group_l1
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.hessian import Hessian
+from projfree.objectives.quadratic import QuadraticForm
+from projfree.run import Result, Status, minimize
+from projfree.run.certificate import multiplier
+from projfree.run.result import raise_if_interrupted
+from projfree.runtime import single_blas
+from projfree.sets import ConstraintSet, GroupBall, Positive, WithFree
+from projfree.sets.base import resized
+from projfree.solvers.choose import MOST_PARAMETERS
+from projfree.solvers.working_set import SHARE, SMALLEST, FeatureModel, working_set
+
+if TYPE_CHECKING:
+    from projfree.estimators.base import PreparedFit
+
+#: Why the radius of a fit is not that of its penalty.
+LATE = (
+    "`time_limit` ended before the penalised problem was solved, and the fit has another radius; raise it, or give one"
+)
+NOT_FOUND = "no radius was found that belongs to the penalty; give a `radius`, a stronger penalty or scaled columns"
+#: Newton's method ends where the gap is this part of the value, so that predictions are exact to about its root. It
+#: takes about ten steps; more than 60 mean that rounding keeps it from its end.
+GAP, STEPS = 1e-10, 60
+#: A problem on working sets counts as solved where its gap is this part of its value.
+GAP_SETTLED = 1e-8
+#: A point is a minimiser if its optimality conditions hold up to this part; for Newton's method up to its root, beside
+#: the gradient of the penalty, where rounding allows no more. Else the root is looked for.
+SETTLED = 1e-6
+#: A Hessian of d parameters costs as much as d products, and conjugate gradients take tens of them for a step: below 50
+#: parameters it is formed at once, and larger ones, of at most 2,000, where 500 products do not solve for a step.
+FORMED, PRODUCTS = 50, 500
+#: The relative accuracy of a radius, that of the default tolerance of a fit.
+RADIUS_ACCURACY = 1e-6
+#: The gap of a solve as a part of mu r at most; its root is about the error of mu, so that it falls with the square of
+#: the last change of the radius, down to the second number. Solves take some hundred iterations at most; the limit ends
+#: those that stall.
+GAP_SHARE, LEAST_SHARE, ITERATIONS = 1e-3, 1e-8, 1_000
+#: A radius grows or shrinks by this factor at most from one solve to the next, as a line says little farther away. A
+#: bisection between any two floats takes 31 solves.
+FACTOR, SOLVES = 10.0, 50
+#: The search ends with its third solve that stalls: each takes as long as a whole fit may.
+STALLS = 3
+#: Values that differ by this part, some hundred roundings, are equal.
+ROUNDING = 1e-13
+
+
+def penalised_fit(prepared: PreparedFit, weight: float) -> PreparedFit:
+    """Solve the penalised problem in half of the time limit; what is left is to certify it over its ball."""
+    f, ball, limit = prepared.problem.objective, prepared.ball, prepared.left()
+    start = None if prepared.start is None or prepared.start.shape != f.shape else prepared.start
+    # Entered once here, because every Hessian of a small problem would enter it.
+    with deadline(math.inf if limit is None else 0.5 * limit), single_blas(f.shape[0] <= MOST_PARAMETERS):
+        try:
+            w, settled = penalised_point(f, ball, weight, start)
+        except Expired:  # before there was anything to go on with
+            w, settled = np.zeros(f.shape), False
+        unsolved = "" if settled else LATE if expired() else NOT_FOUND
+    return replace(prepared, ball=ball_through(ball, w), start=w, start_is_solution=True, unsolved=unsolved)
+
+
+def norm_power(ball: ConstraintSet) -> float:
+    """The exponent k of the penalty: the outer exponent of the norm, but at most two."""
+    inner: Any = ball.ball if isinstance(ball, WithFree) else ball
+    inner = inner.ball if isinstance(inner, Positive) else inner
+    return min(float(inner.q if isinstance(inner, GroupBall) else inner.p), 2.0)
+
+
+def penalised_point(
+    f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array | None = None
+) -> tuple[Array, bool]:
+    """The minimiser of f plus ``weight / k`` times the k-th power of the norm of a ball, whatever its radius.
+
+    Entries that the ball leaves free are not penalised. ``start`` is a point near the minimiser. The second of what is
+    returned says whether the minimiser was found.
+    """
+    begin = np.zeros(f.shape) if start is None else start
+    structure, settled = ball.structure(f.shape), False
+    lp = structure.lp if structure.weights is None else None
+    if lp is not None and lp.p == 2.0 and (f.structure.hessian or f.structure.quadratic):
+        penalty = np.full(f.shape, weight)
+        penalty[structure.free] = 0.0
+        here, settled = newton(f, penalty, f.evaluate(f.point(begin), keep=True), GAP)
+        begin = here.point.w
+    elif has_working_sets(f, ball):
+        own = _small_form(f) or f
+        here, settled = minimize_with_penalty(own, ball, weight, own.evaluate(own.point(begin), keep=True), GAP_SETTLED)
+        begin = here.point.w
+    return (begin, settled) if settled or expired() else root_point(f, ball, weight, begin)
+
+
+def has_working_sets(f: SmoothFunction, ball: ConstraintSet) -> bool:
+    """Whether Newton steps on working sets solve the problem: a norm that adds the norms of entries or groups."""
+    structure = ball.structure(f.shape)
+    flat = None if len(structure.free) else structure.group_l1
+    return flat is not None and not flat.tight and f.structure.hessian and f.convex and not f.structure.smoothing_error
+
+
+def _small_form(f: SmoothFunction) -> QuadraticForm | None:
+    """Squares as a quadratic form, None where it would be larger than the table or than what is factorised."""
+    d = f.shape[0]
+    small = f.structure.quadratic_form and d <= (
+        MOST_PARAMETERS if f.structure.n is None or d <= f.structure.n else FORMED
+    )
+    return f.quadratic_form() if small else None
+
+
+def newton(f: SmoothFunction, penalty: Array, here: Evaluation, gap: float) -> tuple[Evaluation, bool]:
+    r"""Newton's method on f plus half of the sum of ``penalty * w**2``, and whether it has reached the relative gap.
+
+    The sum is :math:`\lambda`-strongly convex, so that a gradient s proves a gap of at most
+    :math:`\|s\|^2 / (2 \lambda)`.
+    """
+    d, weight, form = f.shape[0], float(penalty.max()), _small_form(f)
+    if form is not None:
+        solve = _factorised(form.H + np.diag(penalty.reshape(d, -1)[:, 0]))
+        w = solve(form.b.reshape(d, -1)).reshape(f.shape)
+        if np.linalg.norm(form.H @ w + penalty * w - form.b) <= SETTLED * np.linalg.norm(form.b):
+            return f.evaluate(f.point(w), keep=True), True
+    first, scale = float(np.linalg.norm(here.slope.gradient)), None
+    formed = form is None and math.prod(f.shape) <= FORMED and f.structure.hessian
+    for left in reversed(range(STEPS + 1)):
+        w, slope = here.point.w, here.slope.gradient + penalty * here.point.w
+        size, goal = float(np.linalg.norm(slope)), math.sqrt(2.0 * weight * gap * abs(here.value)) + ROUNDING * first
+        if size <= goal or not left or expired():
+            break
+        try:
+            step = None
+            products = f.hessian(here.point)
+            assert products is not None
+            if not formed:
+                scale = products.diagonal() + penalty if scale is None else scale
+                # Newton converges superlinearly if the residual falls with the slope.
+                rtol = max(0.1 * goal / size, 0.0 if f.structure.quadratic else min(0.1, math.sqrt(size / first)))
+                step = _conjugate_gradients(products, penalty, slope, scale, rtol)
+            if step is None and f.structure.hessian and w.size <= MOST_PARAMETERS:
+                formed = True
+                solve = _factorised(products.matrix + np.diag(penalty.ravel()))
+                step = solve(slope.ravel()).reshape(f.shape)
+        except Expired:
+            break
+        there = None if step is None else _descent(f, here, w - step, lambda v: 0.5 * float(np.vdot(penalty * v, v)))
+        if there is None:
+            break
+        here = there
+    return here, size <= max(goal, math.sqrt(SETTLED) * float(np.linalg.norm(penalty * here.point.w)))
+
+
+def _conjugate_gradients(products: Hessian, penalty: Array, slope: Array, scale: Array, rtol: float) -> Array | None:
+    """A step up to a relative residual, None where that takes too many products."""
+    from scipy.sparse import diags_array
+    from scipy.sparse.linalg import LinearOperator, cg
+
+    shape, own = slope.shape, penalty.ravel()
+    H = LinearOperator(2 * (own.size,), lambda v: products.times(v.reshape(shape)).ravel() + own * v, dtype=float)
+    M = diags_array(1.0 / np.where(scale > 0.0, scale, 1.0).ravel())
+    found, left = cg(H, slope.ravel(), rtol=min(rtol, 0.1), maxiter=PRODUCTS, M=M)
+    return None if left else found.reshape(slope.shape)
+
+
+def _factorised(H: Array) -> Callable[[Array], Array]:
+    """A solver for a positive matrix; singular ones, as collinear free columns make them, have a pseudo-inverse."""
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
+
+    try:
+        factor = cho_factor(H, lower=True)
+    except LinAlgError:
+        return lambda b: lstsq(H, b)[0]
+    return lambda b: cho_solve(factor, b)
+
+
+def _descent(f: SmoothFunction, here: Evaluation, new: Array, penalty: Callable[[Array], float]) -> Evaluation | None:
+    """The evaluation at the first of ever shorter steps towards ``new`` that descends; None where none does."""
+    old, start = here.value + penalty(here.point.w), here.point.w
+    share = 1.0
+    while share > ROUNDING and (new != start).any():
+        w = start + share * (new - start) if share < 1.0 else new
+        there = f.evaluate(f.point(w, here.point.intercept), keep=True)
+        if there.value + penalty(w) <= old + ROUNDING * abs(old):
+            return there
+        share *= 0.5
+    return None
+
+
+def minimize_with_penalty(
+    f: SmoothFunction, ball: ConstraintSet, level: float, here: Evaluation, tol: float
+) -> tuple[Evaluation, bool]:
+    """The minimiser of f plus ``level`` times the norm of a ball, and whether it has reached the relative gap.
+
+    The same Newton steps on working sets, at a fixed multiplier; the radius of the ball does not matter.
+    """
+    flat = ball.structure(f.shape).group_l1
+    assert flat is not None
+
+    def look(here: Evaluation) -> tuple[Evaluation, float, float]:
+        """An evaluation, the penalised value, and the gap."""
+        norm, g = flat.norm(here.point.w), here.slope.gradient
+        value = here.value + level * norm
+        # The norm of the minimiser is at most the value over the level, for losses that are not negative.
+        above = max(flat.level(g) - level, 0.0) * max(norm, abs(value) / level)
+        return here, value, inner(g, here.point.w) + level * norm + above
+
+    def at(w: Array) -> Evaluation:
+        return f.evaluate(f.point(w, here.intercept), keep=True)
+
+    here, value, gap = look(here)
+    for _ in range(STEPS):
+        if gap <= (0.0 if tol <= GAP_SETTLED else tol * abs(value)) or expired():
+            break
+        w, g = here.point.w, here.slope.gradient
+        try:
+            model = FeatureModel(f, ball, here.point, g, working_set(flat, w, g, level, SMALLEST))
+        except Expired:
+            break
+        norm = flat.norm(w)
+        # The gap within the ball through w, which the model can close; that of all points only where w is zero.
+        near = inner(g, w) + norm * max(flat.level(g), level) if norm > 0.0 else gap
+        goal = SHARE * near if gap > tol * abs(value) else 0.0
+        penalty = replace(model.ball, radius=math.inf)
+        new = model.parameter(minimize_group_l1(model.columns, model.b, penalty, model.start, level, goal).w)
+        there, share = look(at(new)), 1.0
+        rounding = 4.0 * UNIT * abs(value)
+        while there[1] >= value - rounding and not (there[1] <= value + rounding and there[2] < gap):
+            share *= 0.5
+            if share <= UNIT or expired():
+                return here, gap <= tol * abs(value)
+            there = look(at(w + share * (new - w)))
+        here, value, gap = there
+    return here, gap <= tol * abs(value)
+
+
+def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array) -> tuple[Array, bool]:
+    r"""The minimiser over the ball of radius r with :math:`\mu(r) = \lambda r^{k-1}`, and whether it was found.
+
+    With :math:`\lambda(r) = \mu(r) / r^{k-1}`, which decreases in r, :math:`r^{1-k}` is about linear in
+    :math:`\lambda`: exactly so where r is small, and for k = 2 nearly so elsewhere (More and Sorensen, 1983). For k = 1
+    it is r itself that is about linear. So the next radius comes from the line through the last two, or from bisection
+    where that leaves the bracket. It is found where the radius is known, even if rounding or a kink
+    decides its multiplier, or where the multiplier is the one that is due.
+    """
+    power = norm_power(ball)
+    zero = at_zero(f, ball)
+    steepest = multiplier(resized(ball, 1.0), zero.slope.gradient) or 0.0
+    if not steepest > (weight if power == 1.0 else 0.0):
+        return zero.point.w, True
+    linear = 1.0 if power == 1.0 else 1.0 - power  # r to this exponent is about linear
+    # The root is below: the penalty is at most what f loses, and its slope at most that of f at zero.
+    low, high = 0.0, float(power * max(zero.value - f.structure.least, 0.0) / weight) ** (1.0 / power)
+    if power > 1.0 and high > 0.0:
+        high = math.exp(min(math.log(high), math.log(steepest / weight) / (power - 1.0)))
+    if not high > ZERO_RADIUS:
+        return zero.point.w, True
+    norm, w, value = own_norm(ball, start), start, zero.value
+    radius = norm if norm > 0.0 else min(high, _first_radius(f, ball, zero, steepest))
+    before, share = (steepest, 0.0) if power == 1.0 else None, GAP_SHARE
+    known, stalled, slope = False, 0, 1.0 / steepest
+    for _ in range(SOLVES):
+        found = _solved(f, resized(ball, radius), w, share * weight * radius**power / (abs(value) or 1.0))
+        w, value = found.w, found.value
+        norm = min(own_norm(ball, w) or radius, radius)  # a rough solve may end at zero, where it began
+        level = (found.multiplier or 0.0) / radius ** (power - 1.0)
+        slack = 0.0 if share == LEAST_SHARE else math.sqrt(share)  # of rough multipliers
+        if level > weight:
+            low = max(low, radius - slack * radius)
+        else:
+            high = min(high, norm + slack * norm)
+        here = level, norm**linear
+        # The difference of two radii that are the same up to their accuracy says nothing.
+        if before is not None and level != before[0] and abs(here[1] / (before[1] or 1.0) - 1.0) > RADIUS_ACCURACY:
+            slope = (before[1] - here[1]) / (before[0] - level)
+        x, before = here[1] + slope * (weight - level), here
+        way = math.log(x) / linear - math.log(radius) if x > 0.0 else math.inf if level > weight else -math.inf
+        new = radius * math.exp(min(max(way, -math.log(FACTOR)), math.log(FACTOR)))
+        if not low <= new <= high:
+            most = min(high, FACTOR * radius)  # a form of moments has no least value, and no root is known to be below
+            new = math.sqrt(low) * math.sqrt(most) if low > 0.0 else 0.5 * most
+        change, stalled = abs(new / radius - 1.0), stalled + (found.status is Status.MAX_ITER)
+        known = share == LEAST_SHARE and (change <= RADIUS_ACCURACY or high <= low * (1.0 + RADIUS_ACCURACY))
+        if known or expired() or stalled == STALLS or not new > ZERO_RADIUS:
+            break
+        share, radius = min(max(change**2, LEAST_SHARE), GAP_SHARE), new
+    return w, (known and not stalled) or abs(level - weight) <= math.sqrt(GAP_SHARE) * weight
+
+
+def at_zero(f: SmoothFunction, ball: ConstraintSet) -> Evaluation:
+    """The evaluation at zero, where entries that the ball leaves free are at their minimum."""
+    zero = f.evaluate(f.point(np.zeros(f.shape)))
+    free = ball.structure(f.shape).free
+    if not len(free):
+        return zero
+    found = _solved(f, resized(ball, ZERO_RADIUS), None, GAP_SHARE)
+    w = np.zeros(f.shape)
+    w[free] = found.w[free]
+    return f.evaluate(f.point(w, found.intercept))
+
+
+def _first_radius(f: SmoothFunction, ball: ConstraintSet, zero: Evaluation, steepest: float) -> float:
+    """How far it is to the minimum of a quadratic model along the first vertex; one where no curvature is known."""
+    H = f.hessian(zero.point)
+    if H is None:
+        return 1.0
+    vertex = resized(ball, 1.0).lmo(zero.slope.gradient)
+    vertex[ball.structure(f.shape).free] = 0.0
+    curvature = float(np.vdot(vertex, H.times(vertex)))
+    return steepest / curvature if curvature > 0.0 else 1.0
+
+
+def _solved(f: SmoothFunction, ball: ConstraintSet, start: Array | None, tol: float) -> Result:
+    return raise_if_interrupted(
+        minimize(f, ball, start=inside(ball, start, f.shape), tol=tol, max_iter=ITERATIONS, record=0)
+    )
+
+
+# ---------------------------------------------------------------------- scikit-learn's penalties
 
 
 def lasso_alpha(multiplier: float) -> float:

@@ -1,26 +1,34 @@
-"""The objective of a fit, and the way back from its parameter to coefficients in the units of the table."""
+r"""The problem of a fit: the set, the objective, and the way back from its parameter to the units of the table.
+
+Squares minimise out free columns and the intercepts of tasks beforehand. With F the free columns and a column of ones,
+:math:`\min_\gamma \|y - Xw - F\gamma\|` is the norm of :math:`P(y - Xw)`, where P projects onto the complement of the
+span of F (Frisch and Waugh). Residuals of features and targets are formed with an orthonormal basis of that span, and
+each comes with a bound on its distance from the exact projection, which the lower bound of a fit is charged with.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from projfree import sets
 from projfree.algebra import UNIT
-from projfree.checks import Array, is_sparse
+from projfree.checks import Array, is_sparse, shown
 from projfree.data import Data, as_data
 from projfree.data.column_stats import TableErrors
-from projfree.estimators.table import Table
-from projfree.estimators.unpenalised import UnpenalisedBlock
+from projfree.estimators.inputs import TrainingSet
 from projfree.losses.base import Loss
 from projfree.losses.biweight import BiWeight
 from projfree.losses.huber import Huber
 from projfree.losses.quantile import Quantile
 from projfree.losses.squared import is_squared
 from projfree.objectives import Objective
+from projfree.sets import ConstraintSet, LpBall, NormBall, Positive, WithFree
+from projfree.sets.base import resized
 
 #: ``(w, intercept) -> (coefficients of shape (d,) or (d, k), intercept)``.
 Back = Callable[[Array, Any], tuple[Array, Array]]
@@ -29,6 +37,12 @@ Back = Callable[[Array, Any], tuple[Array, Array]]
 Scaling = tuple[Array, Array]
 #: Losses of the residual alone whose intercept is searched for: targets may be shifted for them.
 OF_RESIDUALS = (Huber, Quantile, BiWeight)
+#: A column that others explain up to this part of it is taken for a combination of them: its residual is rounding.
+EXPLAINED = 1e-12
+#: The kinds of norms; aliases stand for a kind with an exponent.
+NORMS, ALIASES = ("lp", "group", "schatten"), {"l1": ("lp", 1.0), "l2": ("lp", 2.0), "nuclear": ("schatten", 1.0)}
+#: The radius of ``ball_`` where ``radius_`` is 0, as balls need a positive one: products with its points vanish.
+ZERO_RADIUS = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +54,7 @@ class Problem:
     objective : Objective
         The mean loss, with an intercept that is minimised out.
     raw : callable
-        From a parameter and an intercept of the objective to those of the table.
+        From a parameter and an intercept of the objective to those of the rows.
     scaling : tuple of ndarray, or None
         What columns were shifted and divided by; None where they were left as they are.
     free : tuple of int
@@ -57,18 +71,17 @@ class Problem:
 
 
 def make_problem(
-    table: Table, loss: Loss, *, intercept: bool, standardize: bool | Scaling, free: tuple[int, ...]
+    rows: TrainingSet, loss: Loss, *, intercept: bool, standardize: bool | Scaling, free: tuple[int, ...]
 ) -> Problem:
     """The objective for these rows; the scaling of an earlier problem may be given.
 
-    Squares minimise out free columns and the intercepts of tasks beforehand (Frisch and Waugh): the residuals of
-    features and targets from a regression on them are what is left. Other losses keep free columns as coordinates.
+    Losses other than squares keep free columns as coordinates.
     """
-    data, scaling = table.data, None  # this checks the sizes of entries and the weights, whatever is done with them
-    if table.task is not None:
-        return _tasks(table, loss, intercept, standardize, free)
+    data, scaling = rows.data, None  # this checks the sizes of entries and the weights, whatever is done with them
+    if rows.task is not None:
+        return _tasks(rows, loss, intercept, standardize, free)
     if free and is_squared(loss):
-        return _partialled(table, loss, intercept, standardize, free)
+        return _partialled(rows, loss, intercept, standardize, free)
     if standardize:  # a view, also of sparse rows; centring keeps the intercept small, and with it its rounding
         scaling = _scaling(data, standardize, centre=intercept)
         data = data.standardized(*scaling)
@@ -95,13 +108,13 @@ def _less(centre: Array, y: Array) -> Array:
 
 
 def _partialled(
-    table: Table, loss: Loss, intercept: bool, standardize: bool | Scaling, free: tuple[int, ...]
+    rows: TrainingSet, loss: Loss, intercept: bool, standardize: bool | Scaling, free: tuple[int, ...]
 ) -> Problem:
-    X = table.X.toarray() if is_sparse(table.X) else np.asarray(table.X)
+    X = rows.X.toarray() if is_sparse(rows.X) else np.asarray(rows.X)
     kept = np.setdiff1d(np.arange(X.shape[1]), free)
-    block = UnpenalisedBlock(np.asarray(X[:, list(free)], dtype=np.float64), table.weight, intercept)
-    features, targets = block.residuals(X[:, kept]), block.residuals(table.y)
-    data, scaling = as_data(features.rest, targets.rest, table.weight), None
+    block = UnpenalisedBlock(np.asarray(X[:, list(free)], dtype=np.float64), rows.weight, intercept)
+    features, targets = block.residuals(X[:, kept]), block.residuals(rows.y)
+    data, scaling = as_data(features.rest, targets.rest, rows.weight), None
     scale = np.ones(len(kept))
     if standardize:
         scaling = _scaling(data, standardize, centre=False)
@@ -120,29 +133,31 @@ def _partialled(
     return Problem(Objective(loss, data), raw, scaling, eliminated=True)
 
 
-def _tasks(table: Table, loss: Loss, intercept: bool, standardize: bool | Scaling, free: tuple[int, ...]) -> Problem:
+def _tasks(
+    rows: TrainingSet, loss: Loss, intercept: bool, standardize: bool | Scaling, free: tuple[int, ...]
+) -> Problem:
     from projfree.data.sparse import TaskData  # brings in SciPy's sparse arrays
 
     if free:
         raise ValueError("`free` columns and `task` do not go together; give each task its own intercept instead.")
-    X, y, task = np.asarray(table.X.toarray() if is_sparse(table.X) else table.X), table.y, table.task
+    X, y, task = np.asarray(rows.X.toarray() if is_sparse(rows.X) else rows.X), rows.y, rows.task
     assert task is not None
     scaling, scale = None, np.ones(X.shape[1])
     if standardize:
-        own = _deviations(X, table.weight) if isinstance(standardize, bool) else standardize[1]
+        own = _deviations(X, rows.weight) if isinstance(standardize, bool) else standardize[1]
         scaling, scale = (np.zeros(X.shape[1]), own), own
     if not intercept:
-        data: Data = TaskData(X / scale, y, task, table.weight, table.tasks)
-        return Problem(Objective(loss, data), lambda w, b: (w / scale[:, None], np.zeros(table.tasks)), scaling)
+        data: Data = TaskData(X / scale, y, task, rows.weight, rows.tasks)
+        return Problem(Objective(loss, data), lambda w, b: (w / scale[:, None], np.zeros(rows.tasks)), scaling)
     if not is_squared(loss):  # one more feature, the constant one, that no ball holds
-        data = TaskData(np.column_stack([X / scale, np.ones(len(X))]), y, task, table.weight, table.tasks)
+        data = TaskData(np.column_stack([X / scale, np.ones(len(X))]), y, task, rows.weight, rows.tasks)
         free = (X.shape[1],)
         return Problem(Objective(loss, data), lambda w, b: (w[:-1] / scale[:, None], w[-1]), scaling, free)
-    (Xc, Xm), (yc, ym) = _centred(X, task, table), _centred(y[:, None], task, table)
+    (Xc, Xm), (yc, ym) = _centred(X, task, rows), _centred(y[:, None], task, rows)
     Xc, Xm, yc, ym = Xc / scale, Xm / scale, yc[:, 0], ym[:, 0]  # centred first: large means would be rounded
-    data = TaskData(Xc, yc, task, table.weight, table.tasks)
+    data = TaskData(Xc, yc, task, rows.weight, rows.tasks)
     # Entries are rounded three times, and the means left over are rounding of sums of centred entries.
-    sizes = _root_mean_square(yc, table), _root_mean_square(Xc, table)
+    sizes = _root_mean_square(yc, rows), _root_mean_square(Xc, rows)
     errors = TableErrors(*(UNIT * units * size for units in (4.0, len(X) + 4.0) for size in sizes))
     data.column_stats = replace(data.column_stats, errors=errors)
 
@@ -152,28 +167,28 @@ def _tasks(table: Table, loss: Loss, intercept: bool, standardize: bool | Scalin
     return Problem(Objective(loss, data), raw, scaling)
 
 
-def _centred(Z: Array, task: Array, table: Table) -> tuple[Array, Array]:
+def _centred(Z: Array, task: Array, rows: TrainingSet) -> tuple[Array, Array]:
     """Rows less the mean of their task, and these means.
 
     Means that are large beside the deviations are rounded by more than the deviations are, so their rest is
     subtracted too.
     """
-    first = _means(Z, task, table)
+    first = _means(Z, task, rows)
     Z = Z - first[task]
-    second = _means(Z, task, table)
+    second = _means(Z, task, rows)
     return Z - second[task], first + second
 
 
-def _root_mean_square(Z: Array, table: Table) -> float:
-    s = np.ones(len(Z)) if table.weight is None else table.weight
+def _root_mean_square(Z: Array, rows: TrainingSet) -> float:
+    s = np.ones(len(Z)) if rows.weight is None else rows.weight
     return float(np.sqrt(np.tensordot(s / s.sum(), Z * Z, axes=1).sum()))
 
 
-def _means(Z: Array, task: Array, table: Table) -> Array:
+def _means(Z: Array, task: Array, rows: TrainingSet) -> Array:
     """The weighted mean of each task, 0 where it has no rows."""
-    s = np.ones(len(Z)) if table.weight is None else table.weight
-    total = np.bincount(task, weights=s, minlength=table.tasks)
-    sums = np.stack([np.bincount(task, weights=s * z, minlength=table.tasks) for z in Z.T], axis=1)
+    s = np.ones(len(Z)) if rows.weight is None else rows.weight
+    total = np.bincount(task, weights=s, minlength=rows.tasks)
+    sums = np.stack([np.bincount(task, weights=s * z, minlength=rows.tasks) for z in Z.T], axis=1)
     return np.asarray(sums / np.where(total > 0, total, 1.0)[:, None])
 
 
@@ -181,3 +196,199 @@ def _deviations(X: Array, weight: Array | None) -> Array:
     mean = np.average(X, axis=0, weights=weight)
     deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
     return np.where(deviation > 1e-12 * np.maximum(np.abs(mean), 1e-300), deviation, 1.0)
+
+
+# ---------------------------------------------------------------------- free columns of squares
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Residuals of columns from the block, their coordinates in its basis, and the errors of each column.
+
+    Root mean squares: ``left`` bounds the part of a column that still lies in the span of the block, ``error`` all
+    other differences between it and the exact residual.
+    """
+
+    rest: Array
+    along: Array
+    error: Array
+    left: Array
+
+
+class UnpenalisedBlock:
+    """An orthonormal basis, in the weighted inner product, of the free columns and the intercept.
+
+    A free column that the ones before it explain up to rounding gets the coefficient zero, as in R's `lm`.
+
+    Parameters
+    ----------
+    F : array of shape (n, k)
+        The free columns.
+    weight : array of shape (n,), optional
+        The sample weights.
+    intercept : bool
+        Whether a column of ones belongs to the block. It comes first, so that all others are centred.
+    """
+
+    def __init__(self, F: Array, weight: Array | None, intercept: bool) -> None:
+        n, k = F.shape
+        s = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+        self.share, self.intercept, self.columns = s / s.sum(), intercept, k
+        # The ones are exact: subtracting a multiple of them rounds an entry relative to the difference alone.
+        self.basis, self.triangle, self.kept = np.ones((n, int(intercept))), np.eye(int(intercept)), []
+        self.angles = np.zeros(int(intercept))
+        for j in range(k):
+            found = self.residuals(F[:, j])
+            size = self._sizes(found.rest)
+            if not size:
+                continue
+            # The new vector lies in the span up to its own rounding and that of the vectors it was made from.
+            angle = (found.error + np.linalg.norm(self.angles * found.along)) / size
+            self.basis = np.column_stack([self.basis, found.rest / size])
+            grown = np.eye(len(self.triangle) + 1)
+            grown[:-1, :-1], grown[:-1, -1], grown[-1, -1] = self.triangle, found.along, size
+            self.triangle, self.angles = grown, np.append(self.angles, angle)
+            self.kept.append(j)
+
+    def residuals(self, Z: Any) -> Residuals:
+        """What is left of each column of ``Z`` after a regression on the block."""
+        rest = np.asarray(Z, dtype=np.float64)
+        along: Array = np.zeros((self.basis.shape[1], *rest.shape[1:]))
+        ones, others = slice(0, int(self.intercept)), slice(int(self.intercept), None)
+        rest, along = self._reduced(rest, along, ones)
+        centred = self._sizes(rest)
+        for part in (others, ones, others):  # twice is enough: Giraud, Langou and Rozloznik (2005)
+            rest, along = self._reduced(rest, along, part)
+        gone = self._sizes(rest) <= EXPLAINED * centred
+        theta = float(np.linalg.norm(self.angles))
+        n, k = self.basis.shape
+        # An entry is rounded a few times for each vector of the basis, relatively to the centred column; the basis
+        # leaves the span by the angle theta; and of a column that is set to zero, all that was left is missing.
+        error = (UNIT * 8.0 * (k + 1) + 2.0 * theta + np.where(gone, EXPLAINED, 0.0)) * centred
+        left = (UNIT * 3.0 * n + theta) * centred  # inner products of n terms
+        return Residuals(np.where(gone, 0.0, rest), along, error, left)
+
+    def _reduced(self, rest: Array, along: Array, part: slice) -> tuple[Array, Array]:
+        """One round of projection with a part of the basis."""
+        Q = self.basis[:, part]
+        moved = (Q.T * self.share) @ rest
+        along = along.copy()
+        along[part] += moved
+        return rest - Q @ moved, along
+
+    def _sizes(self, Z: Array) -> Any:
+        """The root of the weighted mean square of each column."""
+        return np.sqrt(np.tensordot(self.share, Z * Z, axes=1))
+
+    def coefficients(self, along: Array) -> tuple[Array, Array]:
+        """Coefficients of the free columns, and the intercept, from coordinates in the basis."""
+        from scipy.linalg import solve_triangular
+
+        found = solve_triangular(self.triangle, along) if len(along) else along
+        constant = int(self.intercept)
+        coef = np.zeros((self.columns, *along.shape[1:]))
+        coef[self.kept] = found[constant:]
+        return coef, found[0] if constant else np.zeros(along.shape[1:])
+
+
+# ---------------------------------------------------------------------- the set
+
+
+def norm_and_exponent(norm: Any, p: Any) -> tuple[Any, float]:
+    """The kind of a norm and its exponent, by default 2, or 1 for singular values, where 2 would be a ridge."""
+    kind, own = ALIASES.get(norm, (norm, None)) if isinstance(norm, str) else (norm, None)
+    if own is not None and p is not None and p != own:
+        raise ValueError(f"`norm={norm!r}` has the exponent {own:g}, got `p={shown(p)}`; leave `p` out.")
+    if own is None and p is None:
+        own = 1.0 if isinstance(kind, str) and kind == "schatten" else 2.0
+    return kind, p if own is None else own
+
+
+def make_ball(
+    norm: Any, p: Any, q: float | None, radius: float, *, positive: bool, groups: Any, shape: tuple[int, ...]
+) -> ConstraintSet:
+    """The set for parameters of this shape, or a sentence on which argument does not fit."""
+    norm, p = norm_and_exponent(norm, p)
+    if isinstance(norm, ConstraintSet):
+        ball = norm
+    elif norm == "lp":
+        ball = LpBall(p, radius)
+    elif norm == "group":
+        ball = sets.GroupBall(p, 1.0 if q is None else q, radius, None if groups is None else labels(groups))
+    elif norm == "schatten":
+        ball = sets.SchattenBall(p, radius)
+    else:
+        raise ValueError(
+            f"`norm` must be one of {', '.join(map(repr, (*NORMS, *ALIASES)))} or a ConstraintSet, got {shown(norm)}."
+        )
+    _refuse(norm, groups, shape)
+    if positive:
+        if not isinstance(ball, NormBall):
+            raise TypeError(
+                f"`positive=True` needs an l_p or a group ball, got {shown(ball)}; use `Positive` yourself."
+            )
+        ball = Positive(ball)
+    ball.check_shape(shape)
+    return ball
+
+
+def _refuse(norm: Any, groups: Any, shape: tuple[int, ...]) -> None:
+    if groups is not None and norm != "group":
+        raise ValueError(f"`feature_groups` needs `norm='group'`, got {shown(norm)}.")
+    if norm == "group" and groups is None and len(shape) == 1:
+        raise ValueError("`norm='group'` with one output needs `feature_groups`, a label for each feature.")
+    if norm == "schatten" and len(shape) == 1:
+        raise ValueError("`norm='schatten'` needs coefficients that are a matrix: several outputs, classes or tasks.")
+
+
+def labels(groups: Any) -> tuple[int, ...]:
+    """Labels of any kind as whole numbers; a list of lists of columns names the groups one after the other."""
+    if isinstance(groups, Sequence) and groups and all(isinstance(g, list | tuple | np.ndarray) for g in groups):
+        places = np.concatenate([np.asarray(g, dtype=np.intp) for g in groups])
+        if sorted(places.tolist()) != list(range(len(places))):
+            raise ValueError("`feature_groups` as lists of columns must name each column once, from 0.")
+        owner: Array = np.empty(len(places), dtype=np.intp)
+        for label, members in enumerate(groups):
+            owner[np.asarray(members, dtype=np.intp)] = label
+        return tuple(owner.tolist())
+    return tuple(np.unique(np.asarray(groups), return_inverse=True)[1].tolist())
+
+
+def radius_of(ball: ConstraintSet) -> float | None:
+    """The radius of a ball, None where the set has none."""
+    inner = ball.ball if isinstance(ball, WithFree) else ball
+    radius = getattr(inner, "radius", None)
+    return None if radius is None else 0.0 if radius == ZERO_RADIUS else float(radius)
+
+
+def ball_through(ball: ConstraintSet, w: Array) -> ConstraintSet:
+    """The ball with ``w`` on its boundary."""
+    through: ConstraintSet = resized(ball, own_norm(ball, w) or ZERO_RADIUS)
+    return through
+
+
+def own_norm(ball: ConstraintSet, w: Array) -> float:
+    """The norm of the ball behind a set, of the part of ``w`` that lies in it."""
+    if isinstance(ball, WithFree):
+        return own_norm(ball.ball, ball.split(w)[0])
+    inner = ball.ball if isinstance(ball, Positive) else ball
+    if not isinstance(inner, NormBall):
+        raise TypeError(f"penalties and radius grids need a norm ball, got {shown(ball)}; give the set a size.")
+    return inner.norm(w)
+
+
+def inside(ball: ConstraintSet, w: Array | None, shape: tuple[int, ...]) -> Array | None:
+    """``w`` if it lies in the set, else the nearest point; None where there is no way to it."""
+    if w is None or w.shape != shape or not np.isfinite(w).all():
+        return None
+    if ball.contains(w):
+        return w
+    radius = radius_of(ball)
+    if radius is not None and not isinstance(ball, WithFree):
+        try:
+            shrunk: Array = w * (radius / own_norm(ball, w))
+        except TypeError:
+            shrunk = w
+        if ball.contains(shrunk):
+            return shrunk
+    return ball.project(w) if ball.structure(shape).projection != "none" else None

@@ -11,20 +11,25 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from projfree.checks import Array, of_size, positive, refuse_masked, shown
+from projfree.checks import Array, of_size, positive, shown
 from projfree.data import Data
 from projfree.data.convert import is_dask
 from projfree.data.gram import Gram
-from projfree.estimators.balls import radius_of
 from projfree.estimators.base import ConstrainedModel, PreparedFit
-from projfree.estimators.frame_columns import refuse_target_dates
-from projfree.estimators.given_data import from_outside, given_data, on_cluster, scored_columns
-from projfree.estimators.lazily import lazy_on_dask
+from projfree.estimators.dask import lazy_on_dask
+from projfree.estimators.inputs import (
+    TrainingSet,
+    from_outside,
+    given_data,
+    on_cluster,
+    refuse_target_dates,
+    row_weights,
+    scored_columns,
+)
 from projfree.estimators.penalty import total_weight
-from projfree.estimators.problem import Problem
+from projfree.estimators.problem import Problem, radius_of
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale, rough_fit, scale_of_fit
 from projfree.estimators.scores import data_score, explained, has_deviance
-from projfree.estimators.table import Table, row_weights, take_column
 from projfree.losses import BiWeight, Gamma, Huber, Poisson, Quantile, Squared
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
@@ -70,12 +75,14 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         of the quantile loss itself.
     quantile : float
         The quantile that ``loss="quantile"`` predicts, between 0 and 1; the median by default.
-    norm : {"lp", "group", "schatten"} or ConstraintSet
-        The norm of the ball. With 2-D ``y`` the coefficients are a matrix, features x outputs: its rows are the groups
-        of ``"group"``, and ``"schatten"`` acts on its singular values. A set is taken as it is, with its own radius;
-        ``p``, ``q``, ``radius`` and ``alpha`` play no part then.
+    norm : {"lp", "group", "schatten", "l1", "l2", "nuclear"} or ConstraintSet
+        The norm of the ball; ``"l1"`` and ``"l2"`` are ``"lp"`` with that p, ``"nuclear"`` is ``"schatten"`` with 1.
+        With 2-D ``y`` the coefficients are a matrix, features x outputs: its rows are the groups of ``"group"``, and
+        ``"schatten"`` acts on its singular values. A set is taken as it is, with its own radius; ``p``, ``q``,
+        ``radius`` and ``alpha`` play no part then.
     p, q : float
-        The exponent of the norm; for ``"group"`` the one within groups, and q (1 by default) the one across them.
+        The exponent of the norm, by default 2, or 1 for ``"schatten"``; for ``"group"`` the one within groups, and q (1
+        by default) the one across them.
     radius : float, optional
         The radius of the ball. It is used in place of ``alpha`` where it is given.
     alpha : float
@@ -163,7 +170,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         loss: Any = "squared",
         *,
         norm: Any = "lp",
-        p: float = 2.0,
+        p: float | None = None,
         q: float | None = None,
         radius: float | None = None,
         alpha: float = 1.0,
@@ -228,7 +235,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             those of collections.
         """
         X, y, sample_weight = on_cluster(client, X, y, sample_weight)
-        self._fit_table(self._table(X, y, sample_weight))
+        self._fit(self._training_set(X, y, sample_weight))
         self._gram = None
         return self
 
@@ -246,15 +253,15 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         y : array of shape (n,) or (n, k)
         sample_weight : array of shape (n,), optional
         """
-        from projfree.estimators.row_by_row import check_moments, fit_moments, grown, refuse_data
+        from projfree.estimators.partial_fit import check_moments, fit_moments, grown, refuse_data
 
         check_moments(self)
         refuse_data(X)
         if self._gram is None and hasattr(self, "coef_"):
             log.warning("`partial_fit` begins anew: the rows of `fit` are not kept, nor the moments of a loaded model.")
         if self._gram is not None:
-            self._features(X, reset=False)
-        table = self._table(X, y, sample_weight)
+            self._features(X)
+        table = self._training_set(X, y, sample_weight)
         gram = grown(self._gram, table)
         fit_moments(self, gram)
         self._gram = gram
@@ -285,12 +292,12 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     def _own_score(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> float:
         return explained(loss, y, u, weight) if len(y) > 1 or has_deviance(loss) else float("nan")
 
-    def _path_loss(self, table: Table) -> Loss:
+    def _path_loss(self, table: TrainingSet) -> Loss:
         """The scale of a robust loss is that of a fit with the default penalty, and quantiles are smoothed a little."""
         loss = self._losses(table)
         if self.loss in ("huber", "biweight"):
             own: ConstrainedRegressor = clone(self).set_params(radius=None, callbacks=(), verbose=0)
-            own._fit_table(table)
+            own._fit(table)
             return own.loss_
         if isinstance(loss, Quantile) and self._sharpens:
             f = self._problem(table, loss).objective
@@ -298,25 +305,18 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             return replace(loss, delta=loss.delta / f.structure.smoothing_error * excess) if excess > 0.0 else loss
         return loss
 
-    def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        if type(X) is not np.ndarray:
-            X, y, sample_weight = from_outside(X, y, sample_weight)
+    def _training_set(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
+        X, y, sample_weight = from_outside(X, y, sample_weight)
         if isinstance(X, Data):
             return given_data(self, X, y, sample_weight)
-        refuse_masked(X=X, y=y, sample_weight=sample_weight)
-        labels = None
-        if self.task is not None:
-            X, labels = take_column(X, self.task)
-        X, y = self._validated(X, y, multi_output=True, y_numeric=True)
+        X, y, labels = self._features_and_targets(X, y, sample_weight, multi_output=True, y_numeric=True)
         refuse_target_dates(y)
         y = of_size("y", np.asarray(y, dtype=np.float64), LEAST_TARGET)
         if labels is not None and y.ndim != 1:
             raise ValueError(f"`task` needs one target a row, got `y` of shape {y.shape}.")
-        weight = row_weights(sample_weight, X)
-        task, tasks = self._task_places(labels, reset=True)
-        return Table(X, y, weight, task, tasks)
+        return TrainingSet(X, y, row_weights(sample_weight, X), *self._task_places(labels, reset=True))
 
-    def _losses(self, table: Table) -> Loss:
+    def _losses(self, table: TrainingSet) -> Loss:
         if isinstance(self.loss, Loss):
             if self.loss.labels:
                 raise ValueError(
@@ -337,14 +337,14 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         names = ", ".join(map(repr, (*PLAIN, "huber", "biweight", "quantile")))
         raise ValueError(f"`loss` must be one of {names} or a Loss, got {shown(self.loss)}.")
 
-    def _last_loss(self, table: Table) -> Loss:
+    def _last_loss(self, table: TrainingSet) -> Loss:
         loss = self._losses(table)  # Huber's, at which a fit of the bi-weight begins
         return BiWeight(BIWEIGHT / HUBER * loss.delta) if self.loss == "biweight" and isinstance(loss, Huber) else loss
 
-    def _penalised(self, table: Table, prepared: PreparedFit) -> PreparedFit:
+    def _penalised(self, table: TrainingSet, prepared: PreparedFit) -> PreparedFit:
         loss = prepared.problem.objective.loss
         if self._sharpens:
-            from projfree.estimators.sharpening import sharpened_penalty
+            from projfree.estimators.robust import sharpened_penalty
 
             weight = self._penalty_weight(prepared.problem.objective.data)
             found = sharpened_penalty(lambda loss: self._problem(table, loss), prepared, weight, self.tol)
@@ -360,15 +360,15 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             return self._over_huber(table, first, BiWeight(BIWEIGHT * scale))
         return super()._penalised(table, replace(first, problem=self._problem(table, Huber(HUBER * scale))))
 
-    def _over_huber(self, table: Table, prepared: PreparedFit, loss: BiWeight) -> PreparedFit:
+    def _over_huber(self, table: TrainingSet, prepared: PreparedFit, loss: BiWeight) -> PreparedFit:
         """The bi-weight over the ball of the penalised Huber fit with the matching scale, where it begins."""
         huber = self._problem(table, Huber(HUBER / BIWEIGHT * loss.scale))
         found = super()._penalised(table, replace(prepared, problem=huber))
         return replace(found, problem=self._problem(table, loss), start_is_solution=radius_of(found.ball) == 0.0)
 
-    def _refined(self, table: Table, prepared: PreparedFit) -> PreparedFit:
+    def _refined(self, table: TrainingSet, prepared: PreparedFit) -> PreparedFit:
         if self._sharpens:
-            from projfree.estimators.sharpening import sharpened
+            from projfree.estimators.robust import sharpened
 
             problem, start = sharpened(lambda loss: self._problem(table, loss), prepared, self.tol, self.max_iter)
             return replace(prepared, problem=problem, start=start)
@@ -380,7 +380,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         loss = Huber(HUBER * scale) if self.loss == "huber" else BiWeight(BIWEIGHT * scale)
         return replace(prepared, problem=self._problem(table, loss), start=first.w)
 
-    def _scale_of(self, table: Table, problem: Problem, w: Array, intercept: Any) -> float:
+    def _scale_of(self, table: TrainingSet, problem: Problem, w: Array, intercept: Any) -> float:
         """The robust scale of the residuals of a fit."""
         fitted = self._shaped(*problem.raw(w, intercept))
         return scale_of_fit(table.y, self._scores_of(table.X, table.task, fitted), table.weight)

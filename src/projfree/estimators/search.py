@@ -65,7 +65,7 @@ class Search:
         ``radii`` has a row for each exponent, which ends with NaN where it is shorter than others.
         """
         self.radii_, self.scores_ = radii, scores
-        self.cv_results_ = results_table(exponents, radii, scores, seconds)
+        self.cv_results_ = results_training_set(exponents, radii, scores, seconds)
         best, at = choose(scores, "best")
         side = end_of(scores[best : best + 1])
         if side and radii.shape[1] > 2 and (given or side > 0):  # of two radii the better one is always at an end
@@ -186,7 +186,7 @@ def end_of(scores: Array) -> int:
     return int(np.any(ahead > EQUAL * np.abs(own)))
 
 
-def results_table(exponents: list[float], radii: Array, scores: Array, seconds: Array) -> dict[str, Any]:
+def results_training_set(exponents: list[float], radii: Array, scores: Array, seconds: Array) -> dict[str, Any]:
     """``cv_results_`` as in scikit-learn's searches, one entry for each exponent and radius.
 
     ``mean_fit_time`` is the time of a path divided by its radii.

@@ -11,11 +11,10 @@ from projfree.checks import Array, shown
 from projfree.data import Data, as_data
 from projfree.data.convert import is_dask
 from projfree.data.gram import Gram
-from projfree.estimators.balls import inside
-from projfree.estimators.problem import Problem
-from projfree.estimators.regularization import penalised_fit
-from projfree.estimators.solving import warn_if_short
-from projfree.estimators.table import Table
+from projfree.estimators.base import warn_if_short
+from projfree.estimators.inputs import TrainingSet
+from projfree.estimators.penalty import penalised_fit
+from projfree.estimators.problem import Problem, inside
 from projfree.losses.squared import Squared
 from projfree.objectives.quadratic import QuadraticForm, gram_form
 from projfree.run import Result, minimize
@@ -90,7 +89,7 @@ def check_moments(model: Any) -> None:
             raise ValueError(f"`partial_fit` keeps no rows, and `{name}` needs them, got {shown(value)}; use `fit`.")
 
 
-def grown(gram: Gram | None, table: Table) -> Gram:
+def grown(gram: Gram | None, table: TrainingSet) -> Gram:
     """The moments with the rows of a table added to a copy, so that a failure changes nothing."""
     if table.weight is not None and table.weight.any():  # rows that count nothing are no rows
         table = table.part(np.flatnonzero(table.weight))
@@ -120,7 +119,7 @@ def fit_moments(model: Any, gram: Gram) -> None:
         raise ValueError("`standardize=True` needs columns that vary; leave out constant ones, or use `fit`.")
     scaling = moments.scaling if scaled else None
     problem = Problem(moments.form, moments.raw, scaling)  # type: ignore[arg-type]  # a form answers all that is asked
-    ball = model._ball(Table(np.zeros((0, gram.d)), np.zeros((0, *gram.outputs))), problem)
+    ball = model._ball(TrainingSet(np.zeros((0, gram.d)), np.zeros((0, *gram.outputs))), problem)
     before = model.result_.w if hasattr(model, "result_") else None
     if model._is_penalised:
         prepared = penalised_fit(PreparedFit(problem, ball, before, left), model._penalty_weight(gram))
