@@ -12,7 +12,7 @@ from projfree.completion.features import FeatureTable
 from projfree.completion.prediction import OffsetModel
 from projfree.completion.problem import Settings
 from projfree.completion.ratings import KINDS, Ratings
-from projfree.estimators.saved_model import finite, need
+from projfree.estimators.saving import finite, need
 from projfree.losses.base import Loss
 
 NUMBERS = ("radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_", "n_iter_", "rating_deviation_")

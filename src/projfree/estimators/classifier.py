@@ -14,6 +14,7 @@ from projfree.checks import Array, positive, shown
 from projfree.data import Data
 from projfree.data.convert import is_dask
 from projfree.estimators.base import ConstrainedModel
+from projfree.estimators.cv import CrossValidated
 from projfree.estimators.dask import lazy_on_dask
 from projfree.estimators.inputs import (
     Encode,
@@ -311,3 +312,115 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         if self.task is not None:
             return list(self.tasks_)
         return list(self.classes_[1:]) if k == 1 else list(self.classes_)
+
+
+class ConstrainedClassifierCV(CrossValidated, ConstrainedClassifier):
+    """ConstrainedClassifier with radius and exponent chosen by cross-validation along warm-started paths.
+
+    Parameters
+    ----------
+    loss, norm, q, fit_intercept, class_weight, solver, tol, max_iter, time_limit, standardize
+        As in `ConstrainedClassifier`.
+    random_state, positive, feature_groups, free, task, callbacks
+        As in `ConstrainedClassifier`; callbacks are called in the final fit.
+    p, radii, rule, n_jobs, verbose
+        As in `ConstrainedRegressorCV`.
+    cv : int, splitter or iterable, optional
+        As in scikit-learn; 5 folds by default, stratified.
+    scoring : str or callable, optional
+        What is maximised; by default the accuracy. Sample weights reach it where it takes some.
+
+    Attributes
+    ----------
+    radius_, p_, radii_, scores_, cv_results_, best_index_, best_params_, best_score_, extended_, path_
+        As in `ConstrainedRegressorCV`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where ``X`` has names.
+
+    All other attributes are those of `ConstrainedClassifier` for the chosen radius, fitted on all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import ConstrainedClassifierCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 10))
+    >>> y = np.where(X[:, 0] - X[:, 1] + rng.standard_normal(200) > 0, "yes", "no")
+    >>> model = ConstrainedClassifierCV(p=[1, 2], radii=8).fit(X, y)
+    >>> model.p_, model.scores_.shape, model.path_.coefs.shape
+    (1.0, (2, 8, 5), (8, 1, 10))
+    """
+
+    _kind = ConstrainedClassifier
+
+    def __init__(
+        self,
+        loss: Any = "logistic",
+        *,
+        norm: Any = "lp",
+        p: Any = None,
+        q: float | None = None,
+        radii: Any = 50,
+        cv: Any = None,
+        scoring: Any = None,
+        rule: str = "best",
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        solver: Any = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+        standardize: Any = False,
+        random_state: Any = None,
+        positive: bool = False,
+        feature_groups: Any = None,
+        free: Any = None,
+        task: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callbacks: Any = (),
+    ) -> None:
+        self.loss = loss
+        self.norm = norm
+        self.p = p
+        self.q = q
+        self.radii = radii
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.standardize = standardize
+        self.random_state = random_state
+        self.positive = positive
+        self.feature_groups = feature_groups
+        self.free = free
+        self.task = task
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    warm_start = False
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **params: Any
+    ) -> ConstrainedClassifierCV:
+        """Choose radius and exponent, and fit all rows with them.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse or data frame of shape (n, d), Dask collection, path or Data
+        y : array of shape (n,), or with Parquet the name of a column
+        sample_weight : array of shape (n,), optional
+        client : distributed.Client, optional
+            As in `ConstrainedClassifier.fit`.
+        **params
+            ``groups`` for the splitter; with metadata routing anything that splitter and scorer ask for.
+        """
+        self._search(X, y, sample_weight, params, client)
+        return self

@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import logging
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 
-from projfree.checks import Array, count, shown
+from projfree.checks import Array, all_finite, count, real_array, shown, stacklevel
 from projfree.data import Data
 from projfree.data.base import Fold as FoldRows
 from projfree.data.convert import is_dask
 from projfree.data.tables import ChunkedData
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.classifier import ConstrainedClassifier
 from projfree.estimators.inputs import TrainingSet, from_outside, on_cluster, scored_columns
 from projfree.estimators.paths import PathSolver, RadiusPath, Solution, path_solver
 from projfree.estimators.plots import plot_path, plot_scores
 from projfree.estimators.problem import ZERO_RADIUS, Problem, norm_and_exponent, own_norm
-from projfree.estimators.regressor import ConstrainedRegressor
 from projfree.estimators.scores import data_score, refuse_scorer
-from projfree.estimators.search import EQUAL, Search, checked_radii, end_of
 from projfree.losses.base import Loss
 from projfree.run.callbacks import TextBar
 
 log = logging.getLogger(__name__)
 
+RULES = ("best", "one_standard_error")
+#: Parameters that are for the final fit alone.
+FINAL_FIT = {"verbose", "callbacks"}
+#: Scores that differ by less than this part count as equal: solutions are no more precise.
+EQUAL = 1e-6
 #: Folds by default, as in scikit-learn.
 FOLDS = 5
 #: A path ends when its scores have been below the best one for so many levels.
@@ -141,11 +147,27 @@ class Tried:
     radii: Array
 
 
-class CrossValidated(Search, ConstrainedModel):
+class CrossValidated(ConstrainedModel):
     """Fits a path for each exponent and fold, scores it, and fits all rows with the best radius."""
+
+    radii: Any
+    cv: Any
+    scoring: Any
+    rule: str
+    n_jobs: int | None
+
+    #: The estimator that a fold fits.
+    _kind: Any
 
     def _exponents(self) -> list[float]:
         return [float(norm_and_exponent(self.norm, p)[1]) for p in np.atleast_1d(self.p)]
+
+    def _parameters(self, p: float | None = None) -> dict[str, Any]:
+        """The parameters of this search that the estimator of a fold has, with one exponent."""
+        names = set(inspect.signature(self._kind).parameters)
+        shared = {name: value for name, value in self.get_params(deep=False).items() if name in names - FINAL_FIT}
+        exponent = p if p is not None else getattr(self, "p_", None)
+        return {**shared, "p": self._exponents()[0] if exponent is None else exponent}
 
     def _single(self, p: float | None = None) -> ConstrainedModel:
         model: ConstrainedModel = self._kind(**self._parameters(p), radius=1.0)
@@ -256,6 +278,51 @@ class CrossValidated(Search, ConstrainedModel):
                 self.path_ = RadiusPath(float(model.p), tried.radii, coefs, intercepts, np.array(mus))
                 self._take_over(model, radius)
 
+    def _check_rule(self) -> None:
+        if self.rule not in RULES:
+            raise ValueError(f"`rule` must be one of {', '.join(map(repr, RULES))}, got {shown(self.rule)}.")
+
+    def _keep_scores(self, exponents: list[float], radii: Array, scores: Array, seconds: Array, given: bool) -> None:
+        """Keep what was tried, and warn where a better radius may lie outside of it.
+
+        ``radii`` has a row for each exponent, which ends with NaN where it is shorter than others.
+        """
+        self.radii_, self.scores_ = radii, scores
+        self.cv_results_ = results_training_set(exponents, radii, scores, seconds)
+        best, at = choose(scores, "best")
+        side = end_of(scores[best : best + 1])
+        if side and radii.shape[1] > 2 and (given or side > 0):  # of two radii the better one is always at an end
+            where, way = ("largest", "larger") if side > 0 else ("smallest", "smaller")
+            warnings.warn(
+                f"{type(self).__name__}: the best radius, {radii[best, at]:.4g}, is the {where} that was tried, and "
+                f"{way} ones may score better; give {way} `radii`, or "
+                f"{'leave them out' if given else 'scale the features'}.",
+                UserWarning,
+                stacklevel=stacklevel(),
+            )
+
+    def _keep_choice(self) -> tuple[int, int]:
+        """Keep the choice, and return the indices of its exponent and radius."""
+        best, at = choose(self.scores_, self.rule)
+        self.best_index_ = int(np.isfinite(self.radii_[:best]).sum()) + at
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        self.best_score_ = float(self.scores_[best, at].mean())
+        return best, at
+
+    def _take_over(self, chosen: Any, radius: float) -> None:
+        """The attributes of a fitted model."""
+        for name, value in vars(chosen).items():
+            if name.endswith("_") and not name.startswith("_"):
+                setattr(self, name, value)
+        self.p_, self.radius_ = float(chosen.p), radius
+
+    def _scored(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> float:
+        """The score by ``scoring``."""
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if get_config()["enable_metadata_routing"]:
+            given = process_routing(self, "score", **given, **params).scorer.score
+        return float(check_scoring(self, scoring=self.scoring)(self, X, y, **given))
+
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **params: Any) -> float:
         """The score by ``scoring``: by default R2 of predictions, or the accuracy of labels.
 
@@ -291,6 +358,36 @@ class CrossValidated(Search, ConstrainedModel):
         """Draw the mean score and its standard error against the radius, for each p; returns the axes."""
         return plot_scores(self, ax)
 
+    # ------------------------------------------------------------------ metadata
+
+    def _routed(self, sample_weight: Any, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the splitter and the scorer are given besides rows and targets."""
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+            return routed.splitter.split, routed.scorer.score
+        unknown = set(params) - {"groups"}
+        if unknown:
+            raise TypeError(
+                f"`fit` got {sorted(unknown)[0]!r}, which it can pass on only with metadata routing; switch it on with "
+                "`sklearn.set_config(enable_metadata_routing=True)`."
+            )
+        scorer = check_scoring(self._single(), scoring=self.scoring)
+        takes = sample_weight is not None and _takes_weights(scorer)
+        return params, {"sample_weight": np.asarray(sample_weight)} if takes else {}
+
+    def get_metadata_routing(self) -> Any:
+        """Where `fit` sends its metadata: to itself, the splitter and the scorer."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(
+            splitter=check_cv(self.cv, classifier=is_classifier(self)),
+            method_mapping=MethodMapping().add(caller="fit", callee="split"),
+        )
+        router.add(
+            scorer=check_scoring(self._single(), scoring=self.scoring),
+            method_mapping=MethodMapping().add(caller="fit", callee="score").add(caller="score", callee="score"),
+        )
+        return router
+
 
 def _part(X: Any, y: Any, given: dict[str, Any], rows: Array) -> tuple[Any, Any, dict[str, Any]]:
     """Some rows of a table, its targets and what else a scorer is given."""
@@ -311,286 +408,82 @@ def _refuse_lost_classes(name: str, y: Array, folds: list[Any]) -> None:
             )
 
 
-class ConstrainedRegressorCV(CrossValidated, ConstrainedRegressor):
-    """ConstrainedRegressor with radius and exponent chosen by cross-validation along warm-started paths.
+def _takes_weights(scorer: Any) -> bool:
+    if hasattr(scorer, "_score_func") or not callable(scorer):
+        return True  # made by scikit-learn
+    names = inspect.signature(scorer).parameters
+    return "sample_weight" in names or any(p.kind is p.VAR_KEYWORD for p in names.values())
 
-    Parameters
-    ----------
-    loss, quantile, norm, q, fit_intercept, solver, tol, max_iter, time_limit, standardize
-        As in `ConstrainedRegressor`.
-    p : float or sequence of float
-        The exponent of the norm, or several to choose from.
-    radii : int or array
-        How many values of the penalty to try, or the radii to try. A number makes a grid as `LassoCV` does: from the
-        multiplier at which all coefficients are zero down to a thousandth of it, for each p; where the last one is the
-        best, the grid goes on, at most three times by a decade. Each multiplier is fitted in all folds, and stands for
-        the radius that it has on all rows. Radii that are given are all that is tried; where the best one is at an
-        end, a warning says so.
-    cv : int, splitter or iterable, optional
-        As in scikit-learn; 5 folds by default.
-    scoring : str or callable, optional
-        What is maximised; by default the coefficient of determination. Sample weights reach it where it takes some.
-    rule : {"best", "one_standard_error"}
-        The radius with the best mean score, or the smallest one within a standard error of it (for the best p).
-    random_state, positive, feature_groups, free, task
-        As in `ConstrainedRegressor`.
-    n_jobs : int, optional
-        Processes of joblib over exponents and folds.
-    verbose : int
-        0 is silent; 1 shows a progress bar over exponents and folds on a terminal, and one for the final fit; 2 writes
-        a line for each iteration of the final fit.
-    callbacks : callable or sequence of callables
-        As in `ConstrainedRegressor`, for the final fit.
 
-    Attributes
-    ----------
-    radius_, p_ : float
-        The choice.
-    radii_ : ndarray of shape (n_p, n_radii)
-        What was tried; rows that are shorter than others end with NaN, and so do those of ``scores_``.
-    scores_ : ndarray of shape (n_p, n_radii, n_folds)
-        The path of a fold ends when its score has fallen for ten values.
-    cv_results_ : dict
-        As in scikit-learn's ``GridSearchCV``, an entry for each p and radius; ``mean_fit_time`` is that of a path
-        divided by its radii.
-    best_index_, best_params_ : int and dict
-        The place of the choice in ``cv_results_``.
-    extended_ : int
-        How many radii were added to an automatic grid; a log record says so too.
-    best_score_ : float
-        The mean score of the choice.
-    path_ : RadiusPath
-        Coefficients and multipliers over all radii for the chosen p, from all rows.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Where ``X`` has names.
+def checked_radii(radii: Any) -> Any:
+    """The radii of a search: how many, or which ones, in increasing order."""
+    if isinstance(radii, bool):
+        raise TypeError(f"`radii` must be a number of radii or a sequence of positive radii, got {shown(radii)}.")
+    if isinstance(radii, int | np.integer):
+        return count("radii", int(radii), lowest=2)
+    wanted = np.unique(all_finite("radii", real_array("radii", radii)).astype(np.float64))
+    if not wanted.size or wanted[0] <= 0.0:
+        given = shown(float(wanted[0])) if wanted.size else "none"
+        raise ValueError(
+            f"`radii` must be positive numbers, or how many to try, got {given}; leave it out for an automatic grid."
+        )
+    return wanted
 
-    All other attributes are those of `ConstrainedRegressor` for the chosen radius, fitted on all rows.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from projfree import ConstrainedRegressorCV
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((100, 10))
-    >>> y = X[:, 0] - X[:, 1] + rng.standard_normal(100)
-    >>> model = ConstrainedRegressorCV(p=[1, 2], radii=8).fit(X, y)
-    >>> model.p_, model.scores_.shape, model.path_.coefs.shape
-    (1.0, (2, 8, 5), (8, 10))
+def choose(scores: Array, rule: str) -> tuple[int, int]:
+    """The indices of the chosen exponent and radius: ties go to the first exponent and the smallest radius."""
+    mean, folds = scores.mean(axis=2), scores.shape[2]
+    usable = np.where(np.isfinite(mean), mean, -np.inf)
+    if not np.isfinite(usable).any():
+        raise ValueError(
+            f"`scoring` gave no finite score in {folds} folds, so that no radius is the best; use a score that is "
+            "defined on the rows of each fold, e.g. `scoring='neg_mean_squared_error'` where a fold has one row."
+        )
+    best, at = (int(i) for i in np.unravel_index(int(usable.argmax()), mean.shape))
+    if rule == "one_standard_error" and folds > 1:
+        error = scores[best, at].std(ddof=1) / np.sqrt(folds)
+        at = int(np.flatnonzero(usable[best] >= mean[best, at] - error)[0])
+    return best, at
+
+
+def end_of(scores: Array) -> int:
+    """-1 or 1 where some exponent scores best at the smallest or the largest radius, 0 where none does.
+
+    Radii so large that no ball holds anything back score alike, and then the smallest of them counts as the best.
     """
-
-    _kind = ConstrainedRegressor
-    _searches = True
-
-    def __init__(
-        self,
-        loss: Any = "squared",
-        *,
-        norm: Any = "lp",
-        p: Any = None,
-        q: float | None = None,
-        radii: Any = 50,
-        cv: Any = None,
-        scoring: Any = None,
-        rule: str = "best",
-        fit_intercept: bool = True,
-        solver: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        standardize: Any = False,
-        random_state: Any = None,
-        positive: bool = False,
-        feature_groups: Any = None,
-        free: Any = None,
-        task: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        callbacks: Any = (),
-        quantile: float = 0.5,
-    ) -> None:
-        self.loss = loss
-        self.norm = norm
-        self.p = p
-        self.q = q
-        self.radii = radii
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.standardize = standardize
-        self.random_state = random_state
-        self.positive = positive
-        self.feature_groups = feature_groups
-        self.free = free
-        self.task = task
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.quantile = quantile
-
-    warm_start = False
-
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **params: Any
-    ) -> ConstrainedRegressorCV:
-        """Choose radius and exponent, and fit all rows with them.
-
-        Parameters
-        ----------
-        X : array, SciPy sparse or data frame of shape (n, d), Dask collection, path or Data
-        y : array of shape (n,) or (n, k), or with Parquet the name of a column
-        sample_weight : array of shape (n,), optional
-        client : distributed.Client, optional
-            As in `ConstrainedRegressor.fit`.
-        **params
-            ``groups`` for the splitter; with metadata routing anything that splitter and scorer ask for.
-        """
-        self._search(X, y, sample_weight, params, client)
-        return self
+    mean = scores.mean(axis=2)
+    if mean.shape[1] < 2:
+        return 0
+    usable = np.where(np.isfinite(mean), mean, -np.inf)
+    top = usable.max(axis=1)
+    if np.any(usable[:, 0] >= top - EQUAL * np.abs(top)):
+        return -1
+    last = usable.shape[1] - 1 - np.argmax(np.isfinite(usable[:, ::-1]), axis=1)
+    own = np.take_along_axis(usable, last[:, None], axis=1)[:, 0]
+    ahead = own - np.array([row[:k].max(initial=-np.inf) for row, k in zip(usable, last, strict=True)])
+    return int(np.any(ahead > EQUAL * np.abs(own)))
 
 
-class ConstrainedClassifierCV(CrossValidated, ConstrainedClassifier):
-    """ConstrainedClassifier with radius and exponent chosen by cross-validation along warm-started paths.
+def results_training_set(exponents: list[float], radii: Array, scores: Array, seconds: Array) -> dict[str, Any]:
+    """``cv_results_`` as in scikit-learn's searches, one entry for each exponent and radius.
 
-    Parameters
-    ----------
-    loss, norm, q, fit_intercept, class_weight, solver, tol, max_iter, time_limit, standardize
-        As in `ConstrainedClassifier`.
-    p : float or sequence of float
-        The exponent of the norm, or several to choose from.
-    radii : int or array
-        How many values of the penalty to try, or the radii to try. A number makes a grid as `LassoCV` does: from the
-        multiplier at which all coefficients are zero down to a thousandth of it, for each p; where the last one is the
-        best, the grid goes on, at most three times by a decade. Each multiplier is fitted in all folds, and stands for
-        the radius that it has on all rows. Radii that are given are all that is tried; where the best one is at an
-        end, a warning says so.
-    cv : int, splitter or iterable, optional
-        As in scikit-learn; 5 folds by default, stratified.
-    scoring : str or callable, optional
-        What is maximised; by default the accuracy. Sample weights reach it where it takes some.
-    rule : {"best", "one_standard_error"}
-        The radius with the best mean score, or the smallest one within a standard error of it (for the best p).
-    random_state, positive, feature_groups, free, task
-        As in `ConstrainedClassifier`.
-    n_jobs : int, optional
-        Processes of joblib over exponents and folds.
-    verbose : int
-        0 is silent; 1 shows a progress bar over exponents and folds on a terminal, and one for the final fit; 2 writes
-        a line for each iteration of the final fit.
-    callbacks : callable or sequence of callables
-        As in `ConstrainedClassifier`, for the final fit.
-
-    Attributes
-    ----------
-    radius_, p_ : float
-        The choice.
-    radii_ : ndarray of shape (n_p, n_radii)
-        What was tried; rows that are shorter than others end with NaN, and so do those of ``scores_``.
-    scores_ : ndarray of shape (n_p, n_radii, n_folds)
-        The path of a fold ends when its score has fallen for ten values.
-    cv_results_ : dict
-        As in scikit-learn's ``GridSearchCV``, an entry for each p and radius; ``mean_fit_time`` is that of a path
-        divided by its radii.
-    best_index_, best_params_ : int and dict
-        The place of the choice in ``cv_results_``.
-    extended_ : int
-        How many radii were added to an automatic grid; a log record says so too.
-    best_score_ : float
-        The mean score of the choice.
-    path_ : RadiusPath
-        Coefficients and multipliers over all radii for the chosen p, from all rows.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Where ``X`` has names.
-
-    All other attributes are those of `ConstrainedClassifier` for the chosen radius, fitted on all rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from projfree import ConstrainedClassifierCV
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((200, 10))
-    >>> y = np.where(X[:, 0] - X[:, 1] + rng.standard_normal(200) > 0, "yes", "no")
-    >>> model = ConstrainedClassifierCV(p=[1, 2], radii=8).fit(X, y)
-    >>> model.p_, model.scores_.shape, model.path_.coefs.shape
-    (1.0, (2, 8, 5), (8, 1, 10))
+    ``mean_fit_time`` is the time of a path divided by its radii.
     """
-
-    _kind = ConstrainedClassifier
-
-    def __init__(
-        self,
-        loss: Any = "logistic",
-        *,
-        norm: Any = "lp",
-        p: Any = None,
-        q: float | None = None,
-        radii: Any = 50,
-        cv: Any = None,
-        scoring: Any = None,
-        rule: str = "best",
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        solver: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        standardize: Any = False,
-        random_state: Any = None,
-        positive: bool = False,
-        feature_groups: Any = None,
-        free: Any = None,
-        task: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        callbacks: Any = (),
-    ) -> None:
-        self.loss = loss
-        self.norm = norm
-        self.p = p
-        self.q = q
-        self.radii = radii
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.standardize = standardize
-        self.random_state = random_state
-        self.positive = positive
-        self.feature_groups = feature_groups
-        self.free = free
-        self.task = task
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callbacks = callbacks
-
-    warm_start = False
-
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **params: Any
-    ) -> ConstrainedClassifierCV:
-        """Choose radius and exponent, and fit all rows with them.
-
-        Parameters
-        ----------
-        X : array, SciPy sparse or data frame of shape (n, d), Dask collection, path or Data
-        y : array of shape (n,), or with Parquet the name of a column
-        sample_weight : array of shape (n,), optional
-        client : distributed.Client, optional
-            As in `ConstrainedClassifier.fit`.
-        **params
-            ``groups`` for the splitter; with metadata routing anything that splitter and scorer ask for.
-        """
-        self._search(X, y, sample_weight, params, client)
-        return self
+    tried, m = np.isfinite(radii).ravel(), radii.shape[1]
+    flat = scores.reshape(-1, scores.shape[2])[tried]
+    p, r = np.repeat(exponents, m)[tried], radii.ravel()[tried]
+    mean = flat.mean(axis=1)
+    usable = np.where(np.isfinite(mean), mean, -np.inf)
+    rank = 1 + (usable[None, :] > usable[:, None]).sum(axis=1)
+    times = np.repeat(seconds / m, m, axis=0)[tried]
+    return {
+        "mean_fit_time": times.mean(axis=1),
+        "std_fit_time": times.std(axis=1),
+        "param_p": p,
+        "param_radius": r,
+        "params": [{"p": float(a), "radius": float(b)} for a, b in zip(p, r, strict=True)],
+        **{f"split{k}_test_score": column for k, column in enumerate(flat.T)},
+        "mean_test_score": mean,
+        "std_test_score": flat.std(axis=1),
+        "rank_test_score": rank.astype(np.int32),
+    }
