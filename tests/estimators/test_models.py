@@ -104,6 +104,17 @@ def test_several_outputs(table, norm, p):
     assert model.verify(X, Y, s).ok
 
 
+def test_aliases_of_norms(table):
+    X, y, _ = table
+    Y = np.column_stack([y, -2 * y + 1, X[:, 2]])
+    aliases = {"l1": {"p": 1}, "l2": {"p": 2}, "nuclear": {"norm": "schatten", "p": 1}, "schatten": {"norm": "nuclear"}}
+    for name, same in aliases.items():
+        one, other = (ConstrainedRegressor(radius=1.5, **given).fit(X, Y) for given in ({"norm": name}, same))
+        assert one.ball_ == other.ball_
+        np.testing.assert_array_equal(one.coef_, other.coef_)
+    assert list(ConstrainedRegressor().fit(X, y).coef_frame().columns) == ["coefficient"]
+
+
 def test_vector_groups_by_name_or_list(table):
     X, y, _ = table
     named = ConstrainedRegressor(norm="group", feature_groups=["a", "a", "b", "b", "c", "c"], radius=1.0).fit(X, y)
@@ -276,7 +287,13 @@ SENTENCES = [
         r"^`loss` must be one of 'squared', 'poisson', 'gamma', 'huber', 'biweight', 'quantile' or a Loss, "
         r"got 'hinge'\.$",
     ),
-    ({"norm": "l2"}, r"^`norm` must be one of 'lp', 'group', 'schatten' or a ConstraintSet, got 'l2'\.$"),
+    (
+        {"norm": "l3"},
+        r"^`norm` must be one of 'lp', 'group', 'schatten', 'l1', 'l2', 'nuclear' or a Constr.*, got 'l3'",
+    ),
+    ({"norm": "l1", "p": 2}, r"^`norm='l1'` has the exponent 1, got `p=2`; leave `p` out"),
+    ({"radius": np.inf}, r"^`radius` must be positive and finite, got inf\.$"),
+    ({"solver": FrankWolfe}, r"^`solver` must be 'auto' or a Solver, got the class; make one: `FrankWolfe\(\)`"),
     ({"norm": "group"}, r"^`norm='group'` with one output needs `feature_groups`, a label for each feature\.$"),
     ({"norm": "schatten"}, r"^`norm='schatten'` needs coefficients that are a matrix"),
     ({"feature_groups": [0] * 6}, r"^`feature_groups` needs `norm='group'`, got 'lp'\.$"),

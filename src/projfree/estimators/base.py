@@ -137,7 +137,11 @@ class ConstrainedModel(BaseEstimator):
         problem = self._problem(rows, self._losses(rows))
         before = self.result_.w if self.warm_start and hasattr(self, "result_") else start
         prepared = PreparedFit(problem, self._ball(rows, problem), before, left)
-        prepared = self._penalised(rows, prepared) if self._is_penalised else self._refined(rows, prepared)
+        if self._is_penalised:
+            prepared = self._penalised(rows, prepared)
+        else:
+            begin = inside(prepared.ball, before, problem.objective.shape)
+            prepared = self._refined(rows, replace(prepared, start=begin))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         result = minimize(prepared.problem.objective, prepared.ball, **self._settings(prepared, seed))
         self._adopt(prepared, result)
@@ -196,7 +200,7 @@ class ConstrainedModel(BaseEstimator):
 
     def _refined(self, rows: TrainingSet, prepared: PreparedFit) -> PreparedFit:
         """The problem with the scale of its loss found, where it has one."""
-        return replace(prepared, start=inside(prepared.ball, prepared.start, prepared.problem.objective.shape))
+        return prepared
 
     def _settings(self, prepared: PreparedFit, seed: int) -> dict[str, Any]:
         """The settings of `minimize`."""

@@ -125,8 +125,7 @@ def fit_moments(model: Any, gram: Gram) -> None:
         prepared = penalised_fit(PreparedFit(problem, ball, before, left), model._penalty_weight(gram))
     else:
         prepared = PreparedFit(problem, ball, inside(ball, before, moments.form.shape), left)
-    settings = model._settings(0, prepared)
-    settings |= {"start": prepared.start, "callbacks": (), "check_start": prepared.start_is_solution}
+    settings = {**model._settings(prepared, 0), "callbacks": ()}
     # Ctrl-C leaves the model as it was, without the new rows, so that the call can be repeated.
     result = moments.of_rows(raise_if_interrupted(minimize(moments.form, prepared.ball, **settings)))
     model._adopt(prepared, result, Squared())
