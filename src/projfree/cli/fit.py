@@ -14,8 +14,8 @@ from projfree.checks import Array, shown
 from projfree.cli import options
 from projfree.cli.output import DONE, SHORT, check_place, guarded, note, reporting, save_model, show_fields, show_json
 from projfree.cli.tables import Rows, column_of, read_rows
-from projfree.estimators.balls import ZERO_RADIUS
 from projfree.estimators.encoding import pack_encoder
+from projfree.estimators.problem import ZERO_RADIUS
 from projfree.run import ProgressBar
 
 EPILOG = (
