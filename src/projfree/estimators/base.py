@@ -33,7 +33,7 @@ from projfree.estimators.problem import Problem, Scaling, inside, labels, make_b
 from projfree.losses.base import Loss
 from projfree.objectives import SmoothFunction
 from projfree.run import Certificate, ProgressBar, Result, Run, Status, Verification, minimize
-from projfree.run.callbacks import IterationLines, as_callbacks
+from projfree.run.callbacks import as_callbacks, print_iteration
 from projfree.run.result import raise_if_interrupted
 from projfree.sets import ConstraintSet, WithFree
 from projfree.solvers import Plan, plan
@@ -408,7 +408,7 @@ def _same_scaling(a: Scaling, b: Scaling, *, shifted: bool) -> bool:
 def progress(verbose: Any) -> list[Callable[[Run], Any]]:
     """The callbacks that ``verbose`` asks for: none, a bar, or a line an iteration."""
     if isinstance(verbose, bool | int) and verbose >= 0:
-        return [] if verbose == 0 else [ProgressBar()] if verbose == 1 else [IterationLines()]
+        return [] if verbose == 0 else [ProgressBar()] if verbose == 1 else [print_iteration]
     raise ValueError(f"`verbose` must be 0, 1 (a progress bar) or 2 (a line an iteration), got {shown(verbose)}.")
 
 
@@ -445,7 +445,6 @@ def warn_of_gap(
         Status.TIME_LIMIT: "raise `time_limit`, or loosen `tol`",
         Status.PRECISION: "loosen `tol`",
         Status.SMOOTHED: "give the loss a smaller `delta`, or loosen `tol`",
-        Status.ROWS_LOST: "start workers and fit again",
     }.get(status, "fit again for a smaller one")
     warnings.warn(
         f"{type(model).__name__} {status} ({n_iter} iterations): the {kind} is {gap:.2g}, above tol={tol:g}; {way}.",

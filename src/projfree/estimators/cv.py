@@ -33,7 +33,7 @@ from projfree.estimators.plots import plot_path, plot_scores
 from projfree.estimators.problem import ZERO_RADIUS, Problem, norm_and_exponent, own_norm
 from projfree.estimators.scores import data_score, refuse_scorer
 from projfree.losses.base import Loss
-from projfree.run.callbacks import TextBar
+from projfree.run import ProgressBar
 
 log = logging.getLogger(__name__)
 
@@ -54,15 +54,15 @@ class PartsBar:
     """A bar over the parts of a search, its exponents and folds; None for ``total`` draws nothing."""
 
     def __init__(self, total: int | None, label: str = "cross-validation") -> None:
-        self.total, self.label, self.done = total, label, -1
-        self._bar = TextBar(transient=True)
+        self.total, self.done = total, -1
+        self._bar = ProgressBar(label=label, transient=True)
         self()
 
     def __call__(self) -> None:
         """Count a part."""
         self.done += 1
         if self.total is not None:
-            self._bar.draw(self.label, self.done / self.total, f"{self.done} of {self.total} fits")
+            self._bar.draw(self.done / self.total, f"{self.done} of {self.total} fits")
 
     def close(self) -> None:
         """Remove the bar."""
