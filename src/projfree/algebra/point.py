@@ -42,9 +42,10 @@ class Point:
 
     w: Array
     intercept: Array | None = None
-    mass: float = 1.0
-    of: tuple[tuple[float, Point], ...] = ()
-    handle: Handle = field(default_factory=Handle, repr=False, init=False)  # `dataclasses.replace` makes a new one
+    mass: float = field(default=1.0, metadata={"transient": True})
+    of: tuple[tuple[float, Point], ...] = field(default=(), metadata={"transient": True})
+    # `dataclasses.replace` makes a new one
+    handle: Handle = field(default_factory=Handle, repr=False, init=False, metadata={"transient": True})
 
     # NumPy scalars must not try to broadcast over a Point: let `Point.__rmul__` answer.
     __array_ufunc__ = None

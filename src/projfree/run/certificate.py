@@ -186,12 +186,12 @@ def _intercept_fits(claim: Certificate, f: SmoothFunction, z: Evaluation, roundi
 # ---------------------------------------------------------------- the certificate of a run
 
 
-def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
+def recompute_certificate(run: Run) -> Certificate:
     """Recompute the value at the best point and a bound, trusting nothing that was stored but the points.
 
     If the run itself has read the best point from its parameter alone, that was the recomputation. The tangent at the
     point itself is tried first; if it does not reach the tolerance, that at the witness of the averages costs one more
-    pass, unless ``look_back`` is False.
+    pass.
     """
     ball, lower, f = run.ball, run.lower_bound, run.opened.reported.open()  # with an empty memory
     w, found = run.best.w, None
@@ -202,39 +202,39 @@ def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
     if found is None:
         found = f.evaluate(f.point(w, run.best.intercept))
     run.best, run.value, m = found.point, reported_value(f, found), found.slope
-    if run.unproved:
-        _discard_claims(run)
-    structure = run.f.structure
-    at, support = run.best, math.nan
-    bound: float | None = None
+    if run.unproved:  # no claim of a file counts: its averages only tell where a tangent is worthwhile
+        lower.reset()
+        if run.scale > abs(run.value):
+            run.centre_value = math.nan
+        if _contains(ball, w) is False:
+            raise ValueError(f"the checkpoint leads to a point outside {ball!r}; begin anew with `start=`.")
+    bound, at, support, least = None, run.best, None, run.f.structure.least
     if run.convex:
         if not run.unproved:
             lower.offer_averages(run.state.oracle_result)
         support = ball.support(-m.gradient)
-        bound = lower.offer(m, run.best.w, support)
-        witness = lower.witness if look_back else None
+        bound, witness = lower.offer(m, run.best.w, support), lower.witness
         if run.value - bound > run.tol * run.scale and witness is not None and not same(witness, run.best.w):
-            there = f.evaluate(f.point(witness, run.best.intercept))
-            other = lower.offer(there.slope, there.point.w)
-            at, bound = (there.point, other) if other > bound else (at, bound)
-        if bound < structure.least:  # as happens where the minimum is hidden by rounding
-            bound = structure.least
-            lower.bound = max(lower.bound, bound)
+            with suppress(NotFiniteError):
+                there = f.evaluate(f.point(witness, run.best.intercept))
+                other = lower.offer(there.slope, there.point.w)
+                at, bound = (there.point, other) if other > bound else (at, bound)
+        if bound < least:  # as happens where the minimum is hidden by rounding
+            bound, lower.bound = least, max(lower.bound, least)
         if f.structure.contradicted is not None and (run.iteration <= 1 or not m.gradient.any()):
             _evaluate_elsewhere(run, f)
         run.convex = not f.structure.contradicted
-        if run.convex:
-            refuse_contradiction(run.f, ball, run.value, lower.bound, lower.allowance)
+    run.passes_before += f.passes
+    if run.convex:
+        refuse_contradiction(run.f, ball, run.value, lower.bound, lower.allowance)
+    else:
+        at, bound, support, run.latest_gap = run.best, None, None, frank_wolfe_gap(ball, m.gradient, run.best.w)
     if run.f.convex and not run.convex:
         lower.reset()
         for row in run.trace.rows:
             row["bound"] = row["gap"] = math.nan
-    run.passes_before += f.passes
     # The dual norm of the gradient, if f is convex from the support that the bound was made of.
-    run.multiplier = multiplier(ball, m.gradient, support if run.convex else None)
-    if not run.convex:
-        run.latest_gap = frank_wolfe_gap(ball, m.gradient, run.best.w)
-        at, bound = run.best, None
+    run.multiplier = multiplier(ball, m.gradient, support)
     x, gap, loss = run.best, run.latest_gap if bound is None else run.value - bound, run.f.reported.structure.loss
     run.certificate = Certificate(
         ball, x.w, x.intercept, run.value, bound, gap, run.tol * run.scale, at.w, at.intercept, loss
@@ -247,18 +247,6 @@ def recomputed(f: SmoothFunction, x: Point) -> Evaluation | None:
     found = f.evaluate(x, read=False)
     # The caller may have changed the array of a point since it was evaluated, unless it is read-only.
     return found if found.fresh and found.rest is None and is_frozen(x.w) else None
-
-
-def _discard_claims(run: Run) -> None:
-    """Forget what a file said about bounds and values, and refuse a point that is not in the set.
-
-    The averages of tangents stay: they tell when a recomputation may be worthwhile, and prove nothing.
-    """
-    run.lower_bound.reset()
-    if run.scale > abs(run.value):  # then the value at the centre decides, which the file may have named too
-        run.centre_value = math.nan
-    if not run.lower_bound.factored and not run.ball.contains(run.best.w):  # factors are scaled back
-        raise ValueError(f"the checkpoint leads to a point outside {run.ball!r}; begin anew with `start=`.")
 
 
 def _evaluate_elsewhere(run: Run, f: SmoothFunction) -> None:

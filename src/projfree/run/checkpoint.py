@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, is_dataclass
+from numbers import Real
 from typing import Any, cast
-
-import numpy as np
 
 import projfree.sampling as sampling
 import projfree.steps as steps
 from projfree import persist
 from projfree.algebra import Minorant, Point, Structured, pack, unpack
-from projfree.checks import all_finite, count, instance, stacklevel
+from projfree.checks import count, instance
 from projfree.objectives.base import SmoothFunction
-from projfree.run.loop import REMEDY, Run, fingerprint, kept_fields, refuse_other
+from projfree.run.loop import RESTART, Run, fingerprint, kept_fields, refuse_other
 from projfree.run.lower_bound import AveragedMinorant
 from projfree.run.result import Trace
 from projfree.solvers import SOLVERS
@@ -39,8 +37,7 @@ class Checkpoint:
     Continue with ``minimize(objective, ball, state=path)``; the checkpoint names its solver, and a solver of the
     user's own is given again. It holds parameters, scalars and averages, never predictions: after writing one the
     running solver continues in a fresh workspace, so that the resumed run and the one that wrote it take the same steps
-    to the last bit. If a later one cannot be written, because the disk is full, the earlier one stays and the run
-    continues with a warning; a first one that cannot be written ends the run.
+    to the last bit. One that cannot be written, because the disk is full, ends the run, and the earlier one stays.
 
     Parameters
     ----------
@@ -76,17 +73,7 @@ class Checkpoint:
         if run.iteration % self.every:
             return
         tree = _snapshot(run)
-        try:
-            persist.save(self.path, tree | {"note": self.note}, kind=KIND)
-        except OSError as error:
-            if not persist.exists(self.path):
-                raise
-            warnings.warn(
-                f"A checkpoint is missing: {error.strerror} The run goes on; after a stop it would go on from the last "
-                "one that was written, so make room on the disk.",
-                RuntimeWarning,
-                stacklevel=stacklevel(),
-            )
+        persist.save(self.path, tree | {"note": self.note}, kind=KIND)
         _restore(run, tree)
 
 
@@ -104,7 +91,7 @@ class SavedRun:
         """The checkpoint at ``path``."""
         name, tree = f"the checkpoint at {os.fspath(path)}", persist.load(path, kind=KIND)
         if not isinstance(tree, dict) or not all(isinstance(tree.get(part), dict) for part in ("problem", "note")):
-            raise ValueError(f"{name} is damaged: it holds no run; {REMEDY}.")
+            raise ValueError(f"{name} is damaged: it holds no run; {RESTART}.")
         return cls(name, tree, tree["problem"], tree["note"])
 
     @property
@@ -124,12 +111,12 @@ class SavedRun:
 
     def restore(self, run: Run) -> None:
         """Put a fresh run where the checkpoint is, or raise ValueError if it is of another problem."""
-        refuse_other(self.name, self.problem, fingerprint(run.f, run.ball, run.solver), REMEDY)
+        refuse_other(self.name, self.problem, fingerprint(run.f, run.ball, run.solver))
         try:
             _restore(run, self.tree)
         except Exception as error:  # a file may hold anything
             raise ValueError(
-                f"{self.name} is damaged ({type(error).__name__}: {error}); restore it from a copy, or {REMEDY}."
+                f"{self.name} is damaged ({type(error).__name__}: {error}); restore it from a copy, or {RESTART}."
             ) from error
 
 
@@ -138,7 +125,8 @@ def _snapshot(run: Run) -> dict[str, Any]:
     return {
         "problem": fingerprint(run.f, run.ball, run.solver),
         "solver": _encode(run.solver),
-        "state": {"class": type(run.state).__name__} | _members(run.state, kept_fields(type(run.state))),
+        "class": type(run.state).__name__,
+        "state": _members(run.state, kept_fields(type(run.state))),
         "run": _members(run, RUN),
         "lower_bound": _members(run.lower_bound, LOWER_BOUND),
         "trace": run.trace.columns(),
@@ -148,40 +136,29 @@ def _snapshot(run: Run) -> dict[str, Any]:
 def _restore(run: Run, tree: dict[str, Any]) -> None:
     """Put a run where a snapshot is; the running one too, so that it remembers no more than a resumed one."""
     kind = cast("Any", type(run.state))
-    run.unproved = True  # and trusts no bound of the file
-    saved = dict(tree["state"])
-    if saved.pop("class") != kind.__name__:
+    if tree["class"] != kind.__name__:
         raise ValueError("its state is of another class")
-    run.state = kind(**_restored(run.state, kept_fields(kind), saved, run.f), solver=run.state.solver)
+    run.state = kind(**_restored(run.state, kept_fields(kind), tree["state"], run.f), solver=run.state.solver)
     vars(run.lower_bound).update(_restored(run.lower_bound, LOWER_BOUND, tree["lower_bound"], run.f))
-    found = _restored(run, RUN, tree["run"], run.f)
-    run.opened, run.passes_before = run.f.open(), found.pop("passes")
-    vars(run).update(found)
+    saved = _restored(run, RUN, tree["run"], run.f)
+    run.opened, run.passes_before = run.f.open(), saved.pop("passes")
+    vars(run).update(saved)
     count("iteration", run.iteration, lowest=0)
-    run.trace = Trace(tree["trace"])
+    run.trace, run.unproved = Trace(tree["trace"]), True  # no bound of a file is trusted
 
 
 def _members(owner: Any, names: Iterable[str]) -> dict[str, Any]:
     return {name: _encode(getattr(owner, name)) for name in names}
 
 
-def _restored(owner: Any, names: Collection[str], tree: dict[str, Any], f: SmoothFunction) -> dict[str, Any]:
-    """The members of a run or a state as they were, each of the kind that it has in ``owner``."""
-    if tree.keys() != set(names):
-        raise ValueError(f"it has other members: {', '.join(map(str, sorted(tree.keys() ^ set(names))))}")
-    return {name: _like(getattr(owner, name), _decode(tree[name], f)) for name in names}
-
-
-def _like(own: Any, value: Any) -> Any:
-    """The value, if it is of the kind that the run has in its place: a count, a number or an array."""
-    if isinstance(own, list):
-        return [_like(mine, each) for mine, each in zip(own, value, strict=True)]
-    if isinstance(own, int):
-        return count("number", value, lowest=0)
-    kinds = int | float | np.integer | np.floating if isinstance(own, float) else type(own)
-    if own is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
-        raise ValueError(f"{type(own).__name__} was expected, got {value!r:.80}")
-    return value
+def _restored(owner: Any, names: Iterable[str], tree: dict[str, Any], f: SmoothFunction) -> dict[str, Any]:
+    """The members of a run or a state as they were, numbers where they are numbers in ``owner``."""
+    members = {name: _decode(tree[name], f) for name in names}
+    for name, value in members.items():
+        own = getattr(owner, name)
+        if own is not None and not isinstance(value, Real if isinstance(own, Real) else type(own)):
+            raise ValueError(f"`{name}` is {value!r:.80}")
+    return members
 
 
 def _encode(value: Any) -> Any:
@@ -192,42 +169,30 @@ def _encode(value: Any) -> Any:
         return pack(value)
     if not is_dataclass(value):
         return value
-    name = type(value).__name__
-    return {"class": name} | (_members(value, _fields(type(value))) if _classes().get(name) is type(value) else {})
+    kind = cast("Any", type(value))
+    own = _classes().get(kind.__name__) is kind
+    return {"class": kind.__name__} | (_members(value, kept_fields(kind)) if own else {})
 
 
 def _decode(value: Any, f: SmoothFunction | None = None) -> Any:
-    """Undo `_encode`; only classes of the package are made, and points, minorants and vertices are those of ``f``."""
+    """Undo `_encode`; only classes of the package are made, and points, vertices and patterns are those of ``f``."""
     if isinstance(value, list):
         return [_decode(each, f) for each in value]
     if not isinstance(value, dict):
         return value
-    if "class" not in value:  # on the very pattern of the data
+    if "class" not in value:
         return unpack(value, None if f is None else f.structure.pattern)
     kind = _classes().get(value["class"])
     if kind is None:
         raise ValueError(f"{value['class']} is not a class of projfree")
-    found = {name: _decode(each, f) for name, each in value.items() if name != "class"}
+    members = {name: _decode(each, f) for name, each in value.items() if name != "class"}
     if kind is Point and f is not None:
-        b, shape = found["intercept"], f.structure.intercept_shape
-        if b is not None and shape not in (None, b.shape):
-            raise ValueError(f"an intercept of shape {shape} was expected, got {b!r:.80}")
-        return f.point(found["w"], None if b is None else all_finite("intercept", b))
-    if kind is Minorant and f is not None:
-        g = found.pop("gradient")
-        if g.shape != f.shape:
-            raise ValueError(f"a gradient of shape {f.shape} was expected, got {g.shape}")
-        return Minorant(gradient=g, **{name: float(number) for name, number in found.items()})
+        return f.point(**members)
     if kind is ActiveSet and f is not None:
-        active = ActiveSet(tuple(f.shape), **found)
+        active = ActiveSet(tuple(f.shape), **members)
         active.check()
         return active
-    return kind(**found)
-
-
-def _fields(kind: Any) -> tuple[str, ...]:
-    """The fields of a class that are stored; a point is no longer a mixture."""
-    return ("w", "intercept") if kind is Point else tuple(kept_fields(kind))
+    return kind(**members)
 
 
 def _classes() -> dict[str, Any]:

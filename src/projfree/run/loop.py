@@ -42,7 +42,7 @@ ROUNDED = 1e-12
 #: The smallest scale, far above the rounding of a function that is zero everywhere.
 LEAST_SCALE = 1e-270
 #: What to do if a state, or a checkpoint, cannot be used.
-RESTART, REMEDY = "begin anew with `start=`", "begin anew with this folder removed, or with another one"
+RESTART = "begin anew without it"
 #: What `short_hash` makes of arrays: it tells them apart, and nobody can read it.
 HASH = re.compile(r"\b[0-9a-f]{16}\b")
 
@@ -169,7 +169,7 @@ def minimize(
 def run_steps(run: Run, callbacks: Sequence[Callback], check_start: bool = False) -> Status:
     """Make steps until one of the conditions for stopping holds."""
     try:
-        status = run.certify(look_back=False) if check_start else None
+        status = run.certify() if check_start else None
         while status is None and (status := run.stopped()) is None:
             run.advance()
             if any([callback(run) for callback in callbacks]):
@@ -247,8 +247,7 @@ def _choose_solver(
             solver = chosen.solver
     instance("solver", solver, Solver, "FrankWolfe()")
     if earlier is not None:
-        name, remedy = ("`state`", RESTART) if isinstance(earlier, State) else (earlier.name, REMEDY)
-        refuse_other(name, earlier.problem, fingerprint(f, ball, solver), remedy)
+        refuse_other(getattr(earlier, "name", "`state`"), earlier.problem, fingerprint(f, ball, solver))
     solver.check(f, ball)
     return solver, chosen
 
@@ -293,13 +292,13 @@ def _describe(thing: Any) -> str:
     return getattr(thing, "__qualname__", None) or repr(thing)
 
 
-def refuse_other(name: str, theirs: Mapping[str, str], mine: Mapping[str, str], remedy: str = RESTART) -> None:
+def refuse_other(name: str, theirs: Mapping[str, str], mine: Mapping[str, str]) -> None:
     """Raise ValueError naming the first part in which the problems differ, and what to do instead."""
     for part, own in mine.items():
         if theirs.get(part) != own:
             its, this = (HASH.sub("", str(text)).strip() for text in (theirs.get(part), own))
             differ = "has other numbers" if its == this else f"is {its}, this one is {this}"
-            raise ValueError(f"{name} is of another problem: its {part} {differ}; give the same {part}, or {remedy}.")
+            raise ValueError(f"{name} is of another problem: its {part} {differ}; give the same {part}, or {RESTART}.")
 
 
 # ---------------------------------------------------------------- the run
@@ -424,7 +423,7 @@ class Run:
         allowance = self.lower_bound.allowance + self.f.structure.smoothing_error
         return 2.0 * allowance / self.scale if self.convex else 0.0
 
-    def certify(self, stopped: Status | None = None, look_back: bool = True) -> Status | None:
+    def certify(self, stopped: Status | None = None) -> Status | None:
         """Recompute the certificate from the best point alone; the status of the run if it should end, else None.
 
         ``stopped`` is why the run has ended already. Then the last iterate, whose value may be unknown, is evaluated
@@ -434,8 +433,8 @@ class Run:
             try:
                 self.learn_value(self.iteration, self.opened.evaluate(self.state.x, tangent=False).reported)
             except NotFiniteError:
-                stopped, look_back = stopped if stopped is Status.INTERRUPTED else Status.NOT_FINITE, False
-        certificate = recompute_certificate(self, look_back and stopped is not Status.NOT_FINITE)
+                stopped = stopped if stopped is Status.INTERRUPTED else Status.NOT_FINITE
+        certificate = recompute_certificate(self)
         relative_gap = certificate.gap / self.scale if math.isfinite(certificate.gap) else math.inf
         self.next_certificate = next_check(self.passes)
         if self.f.convex and not self.convex:
