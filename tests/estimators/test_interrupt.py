@@ -126,9 +126,8 @@ def test_a_search_that_was_interrupted_in_a_fold_is_not_fitted():
         model.predict(X)
 
 
-@pytest.mark.parametrize("form", ["auto", "data"])
-def test_a_path_says_what_it_has(form):
-    f = Objective(Squared(), as_data(X, Y), fit_intercept=True, form=form)
+def test_a_path_says_what_it_has():
+    f = Objective(Squared(), as_data(X, Y), fit_intercept=True)
     with pytest.raises(KeyboardInterrupt, match=r"interrupted at the radius 2$") as caught:
         path(f, LpBall(1.5, 1.0), [4.0, 2.0, 0.5, 1.0], solver=Pressed(least=2.0), tol=1e-3)
     found = caught.value.found
