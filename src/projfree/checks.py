@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -33,19 +34,24 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def at_least(name: str, value: float, lowest: float | None, why: str = "") -> float:
-    """Return `value` as a float, or say that `name` must be at least `lowest`; None asks for a positive number."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or isinstance(value, complex):
+def _real(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"`{name}` must be a real number, got {shown(value)} of type {type(value).__name__}.")
-    if not (0 < value < math.inf if lowest is None else value >= lowest):
-        rule = "be positive and finite" if lowest is None else f"be at least {lowest:g}"
-        raise ValueError(f"`{name}` must {rule}, got {shown(value)}.{why and ' ' + why}")
     return float(value)
+
+
+def at_least(name: str, value: float, lowest: float) -> float:
+    """Return `value` as a float, or say that `name` must be at least `lowest`."""
+    if not (number := _real(name, value)) >= lowest:
+        raise ValueError(f"`{name}` must be at least {lowest:g}, got {shown(value)}.")
+    return number
 
 
 def positive(name: str, value: float, why: str = "") -> float:
     """Return `value` as a float, or say that `name` must be positive and finite."""
-    return at_least(name, value, None, why)
+    if not 0.0 < (number := _real(name, value)) < math.inf:
+        raise ValueError(f"`{name}` must be positive and finite, got {shown(value)}.{why and ' ' + why}")
+    return number
 
 
 def count(name: str, value: int, lowest: int = 1) -> int:
@@ -73,17 +79,16 @@ def refuse_masked(**arrays: Any) -> None:
     """Raise where an array has masked entries: they are missing, and the numbers below a mask mean nothing."""
     for name, array in arrays.items():
         if type(array) is not np.ndarray and np.ma.is_masked(array):
-            mask = np.ma.getmaskarray(array)
+            masked = np.argwhere(np.ma.getmaskarray(array))
             raise ValueError(
-                f"`{name}` must not have masked entries, got {np.count_nonzero(mask)}, the first at index "
-                f"{_first(mask)}; drop those rows or fill them first, e.g. with `.filled(...)`."
+                f"`{name}` must not have masked entries, got {len(masked)}, the first at index {_index(masked[0])}; "
+                "drop those rows or fill them first, e.g. with `.filled(...)`."
             )
 
 
-def _first(found: Array) -> int | tuple[int, ...]:
-    """The index of the first entry that is true: a number for a vector."""
-    where = tuple(np.argwhere(found)[0].tolist())
-    return where[0] if len(where) == 1 else where
+def _index(entry: Array) -> Any:
+    """The index of an entry as a user writes it: a number for a vector."""
+    return entry.item() if len(entry) == 1 else tuple(entry.tolist())
 
 
 def plain_array(name: str, array: Any) -> Array:
@@ -96,11 +101,9 @@ def plain_array(name: str, array: Any) -> Array:
 def real_array(name: str, array: Any) -> Array:
     """`array` as a NumPy array of floats, without a copy where it is one already.
 
-    Integers and booleans become float64; float32 stays. Objects, strings and complex numbers are refused:
-    they mean that something upstream went wrong, and a silent conversion would hide it.
+    Integers, booleans and half precision become float64; float32 stays. Objects, strings and complex numbers are
+    refused: they mean that something upstream went wrong, and a silent conversion would hide it.
     """
-    if type(array) is np.ndarray and array.dtype == np.float64 and array.dtype.isnative:  # by far the most frequent
-        return array
     out = plain_array(name, array)
     if out.dtype.kind in "iub" or out.dtype == np.float16:
         return out.astype(np.float64)
@@ -125,20 +128,9 @@ def instance(name: str, value: Any, kind: type | tuple[type, ...], example: str)
 
 def all_finite(name: str, array: Array) -> Array:
     """Return `array`, or name the first entry of it that is NaN or infinite."""
-    finite = np.isfinite(array)
-    if not np.logical_and.reduce(finite, axis=None):
-        index = _first(~finite)
+    if not np.isfinite(array).all():
+        index = _index(np.argwhere(~np.isfinite(array))[0])
         raise ValueError(
             f"`{name}` must be finite, got {shown(array[index])} at index {index}; drop or impute such entries first."
-        )
-    return array
-
-
-def of_size(name: str, array: Array, least: float) -> Array:
-    """Return `array`, or say that its largest entry is so small that squares are lost to underflow."""
-    size = max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
-    if 0.0 < size < least:
-        raise ValueError(
-            f"`{name}` must have a largest size of at least {least:g}, got {size:.3g}; multiply it by a constant."
         )
     return array

@@ -1,8 +1,7 @@
 """The time at which a run must end, for loops inside a step that may take long.
 
 Loops of solvers and passes over blocks of rows check it; a limit may be exceeded by one inner iteration. Threads of
-`projfree.runtime` have the deadline of the thread that they work for; other processes take it along with `ends` and
-`until`.
+`projfree.runtime` have the deadline of the thread that they work for.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ class Expired(Exception):  # noqa: N818 - no error: the run returns to where the
 
 
 @contextmanager
-def until(end: float) -> Iterator[None]:
-    """A deadline by its reading of the clock, as `ends` returns it, in place of any other."""
+def _until(end: float) -> Iterator[None]:
     token = _END.set(end)
     try:
         yield
@@ -46,17 +44,12 @@ def deadline(seconds: float | None) -> AbstractContextManager[None]:
     >>> expired()
     False
     """
-    return until(_END.get() if seconds is None else min(_END.get(), time.monotonic() + seconds))
+    return _until(_END.get() if seconds is None else min(_END.get(), time.monotonic() + seconds))
 
 
 def ignore_deadline() -> AbstractContextManager[None]:
     """For the last steps of an answer, which are short and without which it is worth little."""
-    return until(math.inf)
-
-
-def ends() -> float:
-    """The reading of the clock at the deadline, infinity without one; processes of a machine read the same clock."""
-    return _END.get()
+    return _until(math.inf)
 
 
 def remaining() -> float:
@@ -67,11 +60,9 @@ def remaining() -> float:
 def expired() -> bool:
     """Whether the deadline has passed; False without one, and then no clock is read.
 
-    A loop that checks this between its iterations returns what it has, which must be as valid as its final answer: a
-    feasible point, a proven bound.
+    A loop that checks this between its iterations returns what it has: a feasible point, a proven bound.
     """
-    end = _END.get()
-    return end < math.inf and time.monotonic() >= end
+    return (end := _END.get()) < math.inf and time.monotonic() >= end
 
 
 def countdown(seconds: float | None) -> Callable[[], float | None]:

@@ -9,13 +9,13 @@ modules that they are in, one line each, as in SPEC 1 of Scientific Python:
 from __future__ import annotations
 
 import importlib
-import os
 import re
 import sys
 from collections.abc import Callable
+from pkgutil import get_data
 from typing import Any
 
-LINE = re.compile(r"^from ([\w.]+) import (\w+) as \w+$", re.MULTILINE)
+LINE = re.compile(r"^from ([\w.]+) import (\w+) as", re.MULTILINE)
 
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -23,7 +23,8 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
 
     Lines ``from package import module as module`` are modules, which are no names of ``__all__``.
     """
-    module_of = {name: module for module, name in LINE.findall(_stub(package))}
+    stub = (get_data(package, "__init__.pyi") or b"").decode("utf-8")
+    module_of = {name: module for module, name in LINE.findall(stub)}
 
     def load(name: str) -> Any:
         module = module_of.get(name)
@@ -49,10 +50,3 @@ def classes(package: str, kind: type) -> tuple[Any, ...]:
     values = [getattr(module, name) for name in module.__all__ if not name.isupper()]
     classes = [value for value in values if isinstance(value, type) and issubclass(value, kind)]
     return tuple(each for each in classes if not getattr(each, "__abstractmethods__", None))
-
-
-def _stub(package: str) -> str:
-    """The text of the stub file, from wherever the package was imported, such as an archive."""
-    spec: Any = sys.modules[package].__spec__
-    content: bytes = spec.loader.get_data(os.path.join(os.path.dirname(spec.origin), "__init__.pyi"))
-    return content.decode("utf-8").replace("\r\n", "\n")

@@ -26,6 +26,9 @@ _lock = RLock()
 _pool: ThreadPoolExecutor | None = None
 # Objects whose attribute `_lock` is made anew in the child of a fork.
 _with_locks: WeakSet[Any] = WeakSet()
+# Who limits BLAS to one thread, each with the thread that it runs in; the libraries with their former numbers.
+_limiting: dict[object, int] = {}
+_former: dict[Any, int] = {}
 
 
 def default_threads() -> int:
@@ -55,19 +58,14 @@ def over_blocks(work: Callable[[int], None], count: int, threads: int) -> None:
         for k in range(count):
             work(k)
         return
-    todo = deque(range(count))
+    todo = iter(range(count))  # `next` is atomic: no number is taken twice
 
     def take_all() -> None:
-        while True:
-            try:
-                k = todo.popleft()
-            except IndexError:  # looking first would not do: another thread may take the last one in between
-                return
-            try:
+        try:
+            for k in todo:
                 work(k)
-            except BaseException:
-                todo.clear()
-                raise
+        finally:
+            deque(todo, maxlen=0)  # after a failure nothing new begins
 
     helpers: list[Future[None]] = []
     try:
@@ -77,7 +75,7 @@ def over_blocks(work: Callable[[int], None], count: int, threads: int) -> None:
                 helpers.append(_pool.submit(copy_context().run, take_all))
         take_all()
     finally:
-        todo.clear()
+        deque(todo, maxlen=0)
         begun = [helper for helper in helpers if not helper.cancel()]
         wait(begun)
     for helper in begun:
@@ -89,13 +87,9 @@ def over_rows(work: Callable[[int, int], None], indptr: Array) -> None:
 
     Rows must be independent, because the ranges depend on the number of threads.
     """
-    rows, threads = len(indptr) - 1, default_threads()
-    if threads <= 1 or indptr[-1] < WORTHWHILE:
-        work(0, rows)
-        return
-    marks = np.linspace(0, int(indptr[-1]), threads + 1)
-    ends = np.unique(np.concatenate([[0], np.searchsorted(indptr, marks[1:-1]), [rows]])).tolist()
-    ranges = list(pairwise(ends))
+    threads = default_threads() if indptr[-1] >= WORTHWHILE else 1
+    inner = np.searchsorted(indptr, np.linspace(0, int(indptr[-1]), threads + 1)[1:-1])
+    ranges = list(pairwise(np.unique([0, *inner, len(indptr) - 1]).tolist()))
     over_blocks(lambda k: work(*ranges[k]), len(ranges), threads)
 
 
@@ -109,18 +103,12 @@ def _blas_libraries() -> list[Any]:
     return libraries
 
 
-# Who limits BLAS to one thread, each with the thread that it runs in; and the libraries with their former numbers. The
-# limit is one number of the whole process: if callers that overlap each set and restored it, the first to end would
-# restore it too early, and the last would leave it in place for ever.
-_limiting: dict[object, int] = {}
-_limited: list[tuple[Any, int]] | None = None
-
-
 @contextmanager
 def single_blas(wanted: bool = True) -> Iterator[None]:
     """Keep BLAS to one thread, if wanted: its threads would fight with ours, and add in another order.
 
-    Blocks may nest, and overlap in other threads: the limit holds from the first of them until the last has ended.
+    Blocks may nest, and overlap in other threads: the limit is one number of the whole process, and holds from the
+    first of them until the last has ended.
     """
     if not wanted:
         yield
@@ -139,16 +127,15 @@ def single_blas(wanted: bool = True) -> Iterator[None]:
 
 def _update_limit() -> None:
     """Set one thread once somebody limits BLAS, and afterwards the former numbers where nobody has set others."""
-    global _limited
-    if _limiting and _limited is None:
-        _limited = [(library, library.num_threads) for library in _blas_libraries()]
-        numbers = [(library, 1) for library, _ in _limited]
-    elif _limited is not None and not _limiting:
-        numbers = [(library, number) for library, number in _limited if library.num_threads == 1]
-        _limited = None
-    else:
+    if bool(_limiting) == bool(_former):
         return
-    for library, number in numbers:
+    if _limiting:
+        _former.update({library: library.num_threads for library in _blas_libraries()})
+        numbers = dict.fromkeys(_former, 1)
+    else:
+        numbers = {library: number for library, number in _former.items() if library.num_threads == 1}
+        _former.clear()
+    for library, number in numbers.items():
         # Since version 3.8 threadpoolctl ignores all threads but the one that set a number of OpenBLAS before, and the
         # thread that restores a number may be another one.
         drop = getattr(library, "clear_controlling_thread", lambda force: None)

@@ -11,7 +11,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from projfree.checks import Array, of_size, positive, shown
+from projfree.checks import Array, positive, shown
 from projfree.data import Data
 from projfree.data.convert import is_dask
 from projfree.data.gram import Gram
@@ -312,7 +312,12 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             return given_data(self, X, y, sample_weight)
         X, y, labels = self._features_and_targets(X, y, sample_weight, multi_output=True, y_numeric=True)
         refuse_target_dates(y)
-        y = of_size("y", np.asarray(y, dtype=np.float64), LEAST_TARGET)
+        y = np.asarray(y, dtype=np.float64)
+        if 0.0 < (largest := np.abs(y).max()) < LEAST_TARGET:
+            raise ValueError(
+                f"`y` must have a largest size of at least {LEAST_TARGET:g}, got {largest:.3g}; "
+                "multiply it by a constant."
+            )
         if labels is not None and y.ndim != 1:
             raise ValueError(f"`task` needs one target a row, got `y` of shape {y.shape}.")
         return TrainingSet(X, y, row_weights(sample_weight, X), *self._task_places(labels, reset=True))

@@ -22,14 +22,7 @@ def watch() -> None:
     if not _listeners:
         from numba.core import event
 
-        class Listener(event.TimingListener):
-            def on_start(self, event: Any) -> None:
-                if not self.done and not getattr(self, "told", False):
-                    self.told = True
-                    log.info("compiling, once: this takes some seconds, and the next process finds the code on disk")
-                super().on_start(event)
-
-        _listeners.append(Listener())
+        _listeners.append(event.TimingListener())
         event.register("numba:compile", _listeners[0])
 
 

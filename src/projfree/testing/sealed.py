@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Sequence
 from copy import copy
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,24 +15,19 @@ from projfree.checks import Array
 from projfree.data.base import Data, Fold
 from projfree.data.gram import Gram, Moments
 from projfree.data.local import LocalData
-from projfree.data.rows import Blocks, Rows, Step
+from projfree.data.rows import Blocks, Step
 from projfree.data.tables import DenseData
-from projfree.data.workspace import Workspace
+from projfree.data.workspace import MOST_IMAGES, Workspace
 from projfree.numerics.sums import tree_sum
 
 
 class Opaque:
     """A vector with an entry a row, of which nothing can be seen: no length, no entries, no conversion to an array."""
 
-    __slots__ = ()
+    __array_ufunc__ = None
 
     def __array__(self, *args: Any, **kwargs: Any) -> Array:
         raise TypeError("the rows of SealedData cannot be seen; go through `sweep`, `fold` or a method of the data.")
-
-    __len__ = None
-    __iter__ = None
-    __getitem__ = None
-    __array_ufunc__ = None
 
 
 class SealedData(Data):
@@ -65,18 +61,27 @@ class SealedData(Data):
     def __init__(
         self, X: Any, y: Any, sample_weight: Any = None, *, partitions: int = 3, seed: int = 0, forgets: float = 0.3
     ) -> None:
-        inner: LocalData = DenseData(X, y, sample_weight, threads=1)
-        self._inner, self._seed, self._forgets = inner, seed, forgets
-        self._cuts = np.linspace(0, inner.n, min(partitions, inner.n) + 1).astype(np.intp)
+        self._partitions, self._seed, self._forgets = partitions, seed, forgets
+        inner = DenseData(X, y, sample_weight, threads=1)
         inner.total_weight = None if sample_weight is None else float(np.sum(sample_weight))
         self._take_over(inner)
 
     def _take_over(self, inner: LocalData) -> None:
-        self.n, self.column_stats, self.total_weight = inner.n, inner.column_stats, inner.total_weight
-        widest = int(np.diff(self._cuts).max())  # any order within a partition, then a tree over partitions
-        self.rounding_units = max(inner.rounding_units, Blocks(widest, widest).units() + len(self._cuts))
+        """Cut the scaled features and the rest of the rows into partitions."""
+        self._inner, n = inner, inner.n
+        cuts = np.linspace(0, n, min(self._partitions, n) + 1).astype(np.intp).tolist()
+        X, parts = inner.scaled_columns(slice(None), centred=False), [slice(*ends) for ends in pairwise(cuts)]
+        self._tables, self._rows = [X[part] for part in parts], [inner.rows(part) for part in parts]
+        self.n, self.column_stats, self.total_weight = n, inner.column_stats, inner.total_weight
+        widest = max(map(len, self._tables))  # any order within a partition, then a tree over partitions
+        self.rounding_units = max(inner.rounding_units, Blocks(widest, widest).units() + len(cuts))
         self.y: Any = Opaque()
         self.weight: Any = None if inner.weight is None else Opaque()
+
+    def _over(self, inner: LocalData) -> SealedData:
+        data = copy(self)
+        data._take_over(inner)
+        return data
 
     def open(self) -> SealedWorkspace:
         return SealedWorkspace(self, np.random.default_rng(self._seed))
@@ -89,12 +94,8 @@ class SealedData(Data):
     def subset(self, rows: Array | Fold) -> SealedData:
         return self._over(self._inner.subset(rows))
 
-    def _over(self, inner: LocalData) -> SealedData:
-        data = copy(self)
-        data._inner = inner
-        data._cuts = np.linspace(0, inner.n, min(len(self._cuts) - 1, inner.n) + 1).astype(np.intp)
-        data._take_over(inner)
-        return data
+    def standardized(self, centre: Any, scale: Any) -> SealedData:
+        return self._over(self._inner.standardized(centre, scale))
 
     def labels(self) -> list[Array]:
         return self._inner.labels()
@@ -108,19 +109,8 @@ class SealedData(Data):
     def gram(self) -> Gram:
         return self._inner.gram()
 
-    def standardized(self, centre: Any, scale: Any) -> SealedData:
-        return self._over(self._inner.standardized(centre, scale))
-
     def fingerprint(self) -> str:
         return f"sealed {self._inner.fingerprint()}"
-
-    def _partition(self, k: int) -> tuple[Array, Rows]:
-        """The features of a partition, and what a step is told about its rows."""
-        rows, inner = slice(self._cuts[k], self._cuts[k + 1]), self._inner
-        part = inner.take(np.arange(rows.start, rows.stop), None)
-        shift, scale = inner.scaling or (0.0, 1.0)
-        X = (np.concatenate([table for _, table in part.tables()]) - shift) / scale
-        return X, Rows(inner.y[rows], inner.weights(rows))
 
 
 class SealedWorkspace(Workspace):
@@ -130,31 +120,24 @@ class SealedWorkspace(Workspace):
         self._data, self._rng, self._whole = data, rng, whole
         self._images: dict[Handle, list[Array]] = {}
 
-    @property
-    def _count(self) -> int:
-        return len(self._data._cuts) - 1
-
     def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
-        images = [self._formed(x) for x in points]
-        sums, adjoints = self._work(step, images, adjoint=True)
+        self.rows_read += self._data.n
+        images = [self._image(x) for x in points]
         if keep:
             self._images.update(zip([x.handle for x in points], images, strict=True))
-        self.rows_read += self._data.n
-        self._forget()
-        return sums, adjoints
+        step, tables = _sent(step), self._data._tables
+
+        def work(k: int) -> tuple[Array, Array | None]:
+            residual, sums = step.block(self._data._rows[k], *(image[k] for image in images))
+            return sums, None if residual is None else tables[k].T @ residual
+
+        sums, adjoints = zip(*self._visit(work), strict=True)
+        return tree_sum(np.array(sums)), None if adjoints[0] is None else tree_sum(np.array(adjoints))
 
     def fold(self, step: Step, points: Sequence[Point]) -> Array:
-        self._hold(points)
-        sums, _ = self._work(step, [self._images[x.handle] for x in points], adjoint=False)
-        self._forget()
-        return sums
-
-    def _hold(self, points: Sequence[Point]) -> None:
-        missing = [x for x in points if x.handle not in self._images]
-        for x in missing:
-            self._images[x.handle] = self._formed(x)
-        if any(x.w.any() for x in missing):
-            self.rows_read += self._data.n
+        images, step = self._held(points), _sent(step)
+        sums = self._visit(lambda k: step.block(self._data._rows[k], *(image[k] for image in images))[1])
+        return tree_sum(np.array(sums))
 
     def holds(self, x: Point) -> bool:
         return x.handle in self._images or not x.w.any()
@@ -166,44 +149,37 @@ class SealedWorkspace(Workspace):
     def moments(self, step: Step, x: Point, wanted: Moments) -> Any:
         if wanted.factors:
             return None
-        self._hold([x])
-        step, shift = _sent(step), self._data.column_stats.mean if wanted.centred else 0.0
-        parts: list[Any] = [None] * self._count
-        for k in self._order():
-            X, rows = self._data._partition(k)
-            h = wanted.weights_of(step.block(rows, self._images[x.handle][k])[0])
-            z = np.column_stack([wanted.select(X - shift), np.ones(len(X))])
-            parts[k] = np.einsum("ij,ia,ib->jab", h, z, z)
+        image, step = self._held([x])[0], _sent(step)
+        shift = self._data.column_stats.mean if wanted.centred else 0.0
         self.rows_read += self._data.n
-        self._forget()
-        return tree_sum(np.array(parts))
 
-    def _formed(self, x: Point) -> list[Array]:
+        def work(k: int) -> Array:
+            X, h = self._data._tables[k], wanted.weights_of(step.block(self._data._rows[k], image[k])[0])
+            z = np.column_stack([wanted.select(X - shift), np.ones(len(X))])
+            return np.asarray(np.einsum("ij,ia,ib->jab", h, z, z))
+
+        return tree_sum(np.array(self._visit(work)))
+
+    def _held(self, points: Sequence[Point]) -> list[list[Array]]:
+        """The images of points; those that are missing are formed in one read, and kept."""
+        if not all(map(self.holds, points)):
+            self.rows_read += self._data.n
+        self._images.update({x.handle: self._image(x) for x in points})
+        return [self._images[x.handle] for x in points]
+
+    def _image(self, x: Point) -> list[Array]:
         """The image of a point, partition by partition; remembered or formed anew, never mixed."""
         if x.handle in self._images:
             return self._images[x.handle]
         w = _sent(np.array(x.w))
-        return [self._data._partition(k)[0] @ w for k in range(self._count)]
+        return [X @ w for X in self._data._tables]
 
-    def _work(self, step: Step, images: list[list[Array]], *, adjoint: bool) -> tuple[Array, Any]:
-        step = _sent(step)
-        sums: list[Any] = [None] * self._count
-        adjoints: list[Any] = [None] * self._count
-        for k in self._order():
-            X, rows = self._data._partition(k)
-            residual, sums[k] = step.block(rows, *(image[k] for image in images))
-            if adjoint and residual is not None:
-                adjoints[k] = X.T @ residual
-        total = tree_sum(np.array(sums))
-        return total, None if adjoints[0] is None else tree_sum(np.array(adjoints))
-
-    def _order(self) -> list[int]:
-        order: list[int] = self._rng.permutation(self._count).tolist()
-        return order
-
-    def _forget(self) -> None:
-        kept = {handle: image for handle, image in self._images.items() if self._rng.random() >= self._data._forgets}
-        self._images = dict(list(kept.items())[-6:])
+    def _visit(self, work: Callable[[int], Any]) -> list[Any]:
+        """What ``work`` returns for each partition; they are visited in random order, and images are forgotten then."""
+        found = {int(k): work(k) for k in self._rng.permutation(len(self._data._tables))}
+        kept = [handle for handle in self._images if self._rng.random() >= self._data._forgets]
+        self._images = {handle: self._images[handle] for handle in kept[-MOST_IMAGES:]}
+        return [found[k] for k in range(len(found))]
 
 
 def _sent(thing: Any) -> Any:
