@@ -385,11 +385,13 @@ class Run:
     def scale(self) -> float:
         """What gaps are relative to; computing it may cost a read."""
         if math.isnan(self.centre_value):
-            f = self.opened
+            f = self.opened.reported if self.f.structure.smoothing_error else self.opened
             try:
                 self.centre_value = f.evaluate(f.point(self.centre), tangent=False).reported.value
             except NotFiniteError:  # a function that is not defined there: gaps are relative to the value itself
                 self.centre_value = 0.0
+            if f is not self.opened:
+                self.passes_before += f.passes
         centre, terms = abs(self.centre_value), self.f.structure.term_size or 0.0
         share = terms if centre <= ROUNDED * terms else CENTRE_SHARE * centre  # any value as small is rounding
         return max(abs(self.value), share, LEAST_SCALE)
@@ -496,7 +498,7 @@ class Run:
         row["value"], row["gap"] = found.value, found.value - row["bound"]
         if iteration == 0:
             self.first_value = found.value
-            if same(found.point.w, self.centre):
+            if same(found.point.w, self.centre) and not self.f.structure.smoothing_error:
                 self.centre_value = found.value
         if found.value < self.value:
             self.best, self.value = found.point, found.value
