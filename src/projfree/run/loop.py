@@ -27,6 +27,7 @@ from projfree.run.lower_bound import LowerBound, next_check
 from projfree.run.result import Result, Status, Trace
 from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet, frank_wolfe_gap
+from projfree.sets.schatten import compressed
 from projfree.solvers.base import Solver, State
 from projfree.solvers.choose import Plan, plan
 
@@ -231,20 +232,19 @@ def _load(state: Any) -> State | SavedRun | None:
 def _choose_solver(
     f: SmoothFunction, ball: ConstraintSet, solver: Any, earlier: State | SavedRun | None
 ) -> tuple[Solver, Plan | None]:
-    """The solver to use and the plan behind it; raises if an argument is wrong.
+    """The solver to use, by default that of an earlier run, and the plan behind it; raises if an argument is wrong.
 
-    By default that of an earlier run, whose problem must be this one. That is checked first, because a solver's own
-    message about another problem would only confuse.
+    That an earlier run is of this problem is checked first: the solver's own message about another would only confuse.
     """
     instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
     chosen = None
-    if solver is None or (isinstance(solver, str) and solver == "auto"):
+    if solver in ("auto", None) and earlier is not None:
+        solver = earlier.solver
+    elif solver in ("auto", None):
         ball.check_shape(f.shape)
-        solver = None if earlier is None else earlier.solver
-        if solver is None:
-            chosen = plan(f, ball)
-            solver = chosen.solver
+        chosen = plan(f, ball)
+        solver = chosen.solver
     instance("solver", solver, Solver, "FrankWolfe()")
     if earlier is not None:
         refuse_other(getattr(earlier, "name", "`state`"), earlier.problem, fingerprint(f, ball, solver))
@@ -410,8 +410,7 @@ class Run:
         reached = due and math.isfinite(self.gap) and self.relative_gap <= max(self.tol, self._precision())
         # The bound of a step that did not optimise the intercept is lowered by the derivative along it, and the
         # certificate will prove more.
-        found = self.state.evaluation
-        lowered = due and found is not None and found.rest is not None
+        lowered = due and self.state.evaluation is not None and self.state.evaluation.rest is not None
         reached = reached or (lowered and self.state.gap <= 0.5 * self.tol * self.scale)
         contradicted = self.f.convex and not self.convex
         if self.certifies and (contradicted or done or reached) and (status := self.certify()) is not None:
@@ -436,14 +435,13 @@ class Run:
                 self.learn_value(self.iteration, self.opened.evaluate(self.state.x, tangent=False).reported)
             except NotFiniteError:
                 stopped = stopped if stopped is Status.INTERRUPTED else Status.NOT_FINITE
-        certificate = recompute_certificate(self)
-        relative_gap = certificate.gap / self.scale if math.isfinite(certificate.gap) else math.inf
+        gap = recompute_certificate(self).gap / self.scale
         self.next_certificate = next_check(self.passes)
         if self.f.convex and not self.convex:
             return stopped if stopped is Status.INTERRUPTED else Status.NOT_CONVEX  # an interrupt ends other runs too
-        if relative_gap <= self.tol and stopped in (None, Status.MAX_ITER, Status.TIME_LIMIT):
+        if gap <= self.tol and stopped in (None, Status.MAX_ITER, Status.TIME_LIMIT):
             return Status.CONVERGED if self.convex else Status.STATIONARY
-        if stopped is None and self.iteration and (self.state.done or relative_gap <= self._precision()):
+        if stopped is None and self.iteration and (self.state.done or gap <= self._precision()):
             smoothed = self.f.structure.smoothing_error > self.lower_bound.allowance
             return Status.SMOOTHED if smoothed else Status.PRECISION
         return stopped
@@ -455,14 +453,10 @@ class Run:
         if not (self.iteration or f.structure.predictions or same(before.w, self.centre)):
             _ = self.scale  # the size of a user's function at the centre tells what is rounding at a good start
         state = self.solver.step(f, self.ball, self.state)
-        if is_structured(state.x.w):  # factors that exceed their memory are compressed
-            from projfree.sets.schatten import compressed
-
-            short = compressed(self.ball, state.x.w)
-            state = state if short is state.x.w else replace(state, x=f.point(short, state.x.intercept))
-        if state.done and expired():  # a step that the deadline has ended early says nothing about what was possible
-            state = replace(state, done=False)
-        self.state = state
+        if (short := compressed(self.ball, state.x.w)) is not state.x.w:
+            state = replace(state, x=f.point(short, state.x.intercept))
+        # A step that the deadline has ended early says nothing about what was possible.
+        self.state = state = replace(state, done=False) if state.done and expired() else state
         self.convex = self.convex and not f.structure.contradicted
         tangent = state.evaluation if state.evaluation is not None and state.evaluation.exact else None
         if self.convex and tangent is not None:
@@ -486,9 +480,8 @@ class Run:
             self.state = replace(state, x=found[self.iteration].point)  # with the intercept that was found
         self.seconds += max(0.0, time.perf_counter() - begun - (compile_seconds() - compiled))
         if self.record and self.iteration % self.record == 0:
-            row = {"passes": self.passes, "seconds": self.seconds, "gamma": state.gamma}
             bound = self.bound if self.convex else math.nan
-            self.trace.rows.append(self.trace.row(-1) | row | {"iteration": self.iteration, "bound": bound})
+            self.trace.add(self.iteration, self.passes, self.seconds, math.nan, bound, math.nan, state.gamma)
         for t, each in found.items():
             self.learn_value(t, each.reported, state.gap if each is tangent else math.nan)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -38,13 +39,15 @@ class Trace:
     array([3, 6, 9])
     """
 
-    def __init__(self, columns: dict[str, Any] | None = None) -> None:
+    def __init__(self, columns: Mapping[str, Any] | None = None) -> None:
         self.rows: list[dict[str, float]] = []
         if columns is not None:
-            found = [real_array(name, columns[name]) for name in COLUMNS]
-            if any(column.ndim != 1 or column.shape != found[0].shape for column in found):
-                raise ValueError("the columns of its trace have different lengths")
-            self.rows = [dict(zip(COLUMNS, row, strict=True)) for row in np.column_stack(found).tolist()]
+            for row in np.column_stack([real_array(name, columns[name]) for name in COLUMNS]).tolist():
+                self.add(*row)
+
+    def add(self, *row: float) -> None:
+        """Append a row, with the values of the columns in their order."""
+        self.rows.append(dict(zip(COLUMNS, row, strict=True)))
 
     def row(self, iteration: int) -> dict[str, float]:
         """The row of one of the last two iterations, to write to; one that belongs to no trace if it is not recorded.

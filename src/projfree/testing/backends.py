@@ -183,11 +183,11 @@ def check_searching(make: Make, loss: Loss, outputs: int, intercept: bool, solve
 def check_path(make: Make) -> None:
     """A path over radii agrees."""
     X, y, weight = table(losses.Logistic(), 0)
-    found = [
-        path(Objective(losses.Logistic(), data), BALL, [0.5, 2.0])
+    found, expected = (
+        [result.value for result in path(Objective(losses.Logistic(), data), BALL, [0.5, 2.0]).results]
         for data in (make(X, y, weight), as_data(X, y, weight))
-    ]
-    np.testing.assert_allclose(found[0].values, found[1].values, rtol=1e-5, err_msg="values of a path")
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-5, err_msg="values of a path")
 
 
 def check_checkpoint(make: Make) -> None:
