@@ -23,9 +23,9 @@ class Halving(StepRule):
         if gap <= 0.0:
             return 0.0, memory
         # `hull` is f on the segment from the iterate to the vertex.
-        value = hull.at(np.zeros(1)).value
+        value = hull.value(np.zeros(1))
         step = min(1.0, 2.0 * memory) if memory > 0.0 else 1.0
-        while step > 1e-12 and hull.at(np.array([step])).value > value - self.part * step * gap:
+        while step > 1e-12 and hull.value(np.array([step])) > value - self.part * step * gap:
             step /= 2.0
         return step, step
 
