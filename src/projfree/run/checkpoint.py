@@ -144,7 +144,8 @@ def _restore(run: Run, tree: dict[str, Any]) -> None:
     run.opened, run.passes_before = run.f.open(), saved.pop("passes")
     vars(run).update(saved)
     count("iteration", run.iteration, lowest=0)
-    run.trace, run.unproved = Trace(tree["trace"]), True  # no bound of a file is trusted
+    run.trace = Trace(tree["trace"])
+    run.unproved = True  # no bound of a file is trusted
 
 
 def _members(owner: Any, names: Iterable[str]) -> dict[str, Any]:

@@ -435,13 +435,13 @@ class Run:
                 self.learn_value(self.iteration, self.opened.evaluate(self.state.x, tangent=False).reported)
             except NotFiniteError:
                 stopped = stopped if stopped is Status.INTERRUPTED else Status.NOT_FINITE
-        gap = recompute_certificate(self).gap / self.scale
+        relative_gap = recompute_certificate(self).gap / self.scale
         self.next_certificate = next_check(self.passes)
         if self.f.convex and not self.convex:
             return stopped if stopped is Status.INTERRUPTED else Status.NOT_CONVEX  # an interrupt ends other runs too
-        if gap <= self.tol and stopped in (None, Status.MAX_ITER, Status.TIME_LIMIT):
+        if relative_gap <= self.tol and stopped in (None, Status.MAX_ITER, Status.TIME_LIMIT):
             return Status.CONVERGED if self.convex else Status.STATIONARY
-        if stopped is None and self.iteration and (self.state.done or gap <= self._precision()):
+        if stopped is None and self.iteration and (self.state.done or relative_gap <= self._precision()):
             smoothed = self.f.structure.smoothing_error > self.lower_bound.allowance
             return Status.SMOOTHED if smoothed else Status.PRECISION
         return stopped

@@ -14,7 +14,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.run.callbacks import as_callbacks
 from projfree.run.loop import fingerprint, minimize
-from projfree.run.result import Interrupted, Result, Status, raise_if_interrupted
+from projfree.run.result import Interrupted, Result, Status
 from projfree.sets.base import ConstraintSet, NormBall, resized
 from projfree.solvers import Direct, plan
 from projfree.solvers.base import State
@@ -93,30 +93,22 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
         raise ValueError(f"`radii` must be a sequence of positive numbers, got shape {wanted.shape}.")
     largest = resized(ball, float(wanted.max()))
     solver = settings.pop("solver", "auto")
-    form = f.quadratic_form() if solves_as_form(f, largest, solver, len(wanted)) else None
-    if form is not None and solver in ("auto", None) and "state" not in settings:
-        solver = plan(form, largest, radii=len(wanted)).solver
+    n, free, form = len(wanted), solver in ("auto", None), None
+    squares = f.structure.n is not None and f.reported is f and f.structure.quadratic_form
+    if squares and isinstance(plan(f, largest, radii=n).solver if free else solver, Direct):
+        form = f.quadratic_form()
+    if form is not None and free and "state" not in settings:
+        solver = plan(form, largest, radii=n).solver
     results: dict[int, Result] = {}
     before: tuple[Result, State] | None = None
     for k in np.argsort(wanted, kind="stable").tolist():
-        inside = resized(ball, float(wanted[k]))
-        try:
-            result, state = _next_result(f if form is None else form, inside, before, solver, settings)
-            results[k] = result if form is None else _on_rows(f, form, result, settings)
-            before = result, state
-        except Interrupted as stop:
-            results[k] = stop.found if form is None else _on_rows(f, form, stop.found, settings)
+        before = _next_result(f if form is None else form, resized(ball, float(wanted[k])), before, solver, settings)
+        results[k] = before[0] if form is None else _on_rows(f, form, before[0], settings)
+        if results[k].status is Status.INTERRUPTED:
             done = sorted(results)
             found = Path(wanted[done], tuple(results[j] for j in done))
-            raise Interrupted(found, f"interrupted at the radius {wanted[k]:g}") from stop
-    return Path(wanted, tuple(results[k] for k in range(len(wanted))))
-
-
-def solves_as_form(f: SmoothFunction, ball: ConstraintSet, solver: Any, radii: int) -> bool:
-    """Whether the plan for so many radii, or the user, solves squares over rows as a quadratic form."""
-    if f.structure.n is None or f.reported is not f or not f.structure.quadratic_form:
-        return False
-    return isinstance(plan(f, ball, radii=radii).solver if solver in ("auto", None) else solver, Direct)
+            raise Interrupted(found, f"interrupted at the radius {wanted[k]:g}")
+    return Path(wanted, tuple(results[k] for k in range(n)))
 
 
 def _next_result(
@@ -139,7 +131,7 @@ def _next_result(
         else:  # simplices of other radii do not meet
             larger = w * (cast("Any", ball).radius / cast("Any", earlier.certificate.ball).radius)
             settings["start"] = larger if ball.contains(larger) else None
-    result = raise_if_interrupted(minimize(f, ball, solver, **settings))
+    result = minimize(f, ball, solver, **settings)
     result = result if before is None else replace(result, plan=before[0].plan)
     return result, live[0] if live else result.state
 
@@ -149,7 +141,7 @@ def _on_rows(f: SmoothFunction, form: QuadraticForm, result: Result, settings: d
     certificate = result.certificate
     if result.status is Status.PRECISION:
         again = {**settings, "start": result.w, "state": None}
-        return replace(raise_if_interrupted(minimize(f, certificate.ball, result.solver, **again)), plan=result.plan)
+        return replace(minimize(f, certificate.ball, result.solver, **again), plan=result.plan)
     w, witness = form.intercept(result.w), form.intercept(certificate.witness)
     certificate = replace(certificate, loss=f.structure.loss, intercept=w, witness_intercept=witness)
     return replace(result, intercept=w, certificate=certificate)
