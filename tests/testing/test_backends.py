@@ -22,7 +22,7 @@ from projfree.testing import SealedData, backends
 
 BACKENDS = {
     "sealed": SealedData,
-    "sealed, all forgotten": lambda X, y, s: SealedData(X, y, s, partitions=7, seed=3, forgets=1.0),
+    "sealed, all forgotten": lambda X, y, s: SealedData(X, y, s, forgets=1.0),
     "sparse": lambda X, y, s: as_data(sp.csr_array(X), y, s),
     "fortran": lambda X, y, s: as_data(np.asfortranarray(X), y, s),
     "view of sealed": lambda X, y, s: SealedData(2.0 * X + 1.0, y, s).standardized(

@@ -20,6 +20,9 @@ from projfree.data.tables import DenseData
 from projfree.data.workspace import MOST_IMAGES, Workspace
 from projfree.numerics.sums import tree_sum
 
+#: Pieces of unequal size that the rows are cut into.
+PARTITIONS = 5
+
 
 class Opaque:
     """A vector with an entry a row, of which nothing can be seen: no length, no entries, no conversion to an array."""
@@ -41,10 +44,6 @@ class SealedData(Data):
     ----------
     X, y, sample_weight
         As for `as_data`, dense.
-    partitions : int
-        How many pieces the rows are cut into.
-    seed : int
-        Of the order of partitions and of what is forgotten.
     forgets : float
         The probability with which an image is forgotten after each use of a workspace.
 
@@ -58,10 +57,8 @@ class SealedData(Data):
     array([0.499, 0.748])
     """
 
-    def __init__(
-        self, X: Any, y: Any, sample_weight: Any = None, *, partitions: int = 3, seed: int = 0, forgets: float = 0.3
-    ) -> None:
-        self._partitions, self._seed, self._forgets = partitions, seed, forgets
+    def __init__(self, X: Any, y: Any, sample_weight: Any = None, *, forgets: float = 0.3) -> None:
+        self._forgets = forgets
         inner = DenseData(X, y, sample_weight, threads=1)
         inner.total_weight = None if sample_weight is None else float(np.sum(sample_weight))
         self._take_over(inner)
@@ -69,7 +66,7 @@ class SealedData(Data):
     def _take_over(self, inner: LocalData) -> None:
         """Cut the scaled features and the rest of the rows into partitions."""
         self._inner, n = inner, inner.n
-        cuts = np.linspace(0, n, min(self._partitions, n) + 1).astype(np.intp).tolist()
+        cuts = np.linspace(0, n, min(PARTITIONS, n) + 1).astype(np.intp).tolist()
         X, parts = inner.scaled_columns(slice(None), centred=False), [slice(*ends) for ends in pairwise(cuts)]
         self._tables, self._rows = [X[part] for part in parts], [inner.rows(part) for part in parts]
         self.n, self.column_stats, self.total_weight = n, inner.column_stats, inner.total_weight
@@ -84,7 +81,7 @@ class SealedData(Data):
         return data
 
     def open(self) -> SealedWorkspace:
-        return SealedWorkspace(self, np.random.default_rng(self._seed))
+        return SealedWorkspace(self, np.random.default_rng(0))
 
     def with_targets(
         self, convert: Callable[[Array], Array], reweight: Callable[[Array], Array] | None = None
