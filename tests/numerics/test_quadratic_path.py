@@ -6,7 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from projfree.numerics.lp_norm import conjugate, lp_norm
-from projfree.numerics.lp_quadratic import minimise_path, minimise_quadratic
+from projfree.numerics.lp_quadratic import minimise_quadratic
+
+
+def solve_path(H, b, p, radii):
+    """The minimisers for increasing radii, each begun at the last."""
+    points = []
+    for radius in radii:
+        points.append(
+            minimise_quadratic(H, b, p, float(radius), points[-1].w if points and points[-1].w.any() else None)
+        )
+    return points
 
 
 def problem(seed, d, rows, outputs=None):
@@ -27,7 +37,7 @@ def problem(seed, d, rows, outputs=None):
 def test_every_point_minimises_over_its_ball(seed, d, rows, p, outputs):
     H, b = problem(seed, d, rows, outputs)
     radii = np.geomspace(1e-3, 100.0, 9) * lp_norm(b, 2.0)
-    path = minimise_path(H, b, p, radii)
+    path = solve_path(H, b, p, radii)
     size = lp_norm(b, conjugate(p))
     for one, r in zip(path, radii, strict=True):
         w, gap, multiplier = one.w, one.gap, one.multiplier
@@ -44,7 +54,7 @@ def test_every_point_minimises_over_its_ball(seed, d, rows, p, outputs):
 def test_a_matrix_without_full_rank():
     H, b = np.diag([1.0, 0.0]), np.array([1.0, 1.0])  # the second direction falls without end
     for p in (1.0, 2.0):
-        path = minimise_path(H, b, p, np.array([0.5, 3.0]))
+        path = solve_path(H, b, p, np.array([0.5, 3.0]))
         assert all(one.gap <= 1e-9 for one in path)
         np.testing.assert_allclose([lp_norm(one.w, p) for one in path], [0.5, 3.0])
 
@@ -58,7 +68,7 @@ def test_repeated_features(shape: tuple[int, int], seed: int) -> None:
     y = X @ (rng.standard_normal(d) * (rng.random(d) < 0.5)) + rng.standard_normal(n)
     H, b = X.T @ X / n, X.T @ y / n
     radii = np.array([0.05, 0.3, 0.7, 0.99, 1.5]) * np.abs(np.linalg.lstsq(X, y, rcond=None)[0]).sum()
-    for one, r in zip(minimise_path(H, b, 1.0, radii), radii, strict=True):
+    for one, r in zip(solve_path(H, b, 1.0, radii), radii, strict=True):
         w, g = one.w, H @ one.w - b
         assert np.abs(w).sum() <= r * (1.0 + 1e-9)
         assert g @ w + r * np.abs(g).max() <= 1e-10 * np.abs(b).max() * r

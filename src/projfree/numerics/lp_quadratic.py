@@ -67,14 +67,6 @@ def minimise_quadratic(H: Array, b: Array, p: float, radius: float, start: Array
     )
 
 
-def minimise_path(H: Array, b: Array, p: float, radii: Array) -> list[Solution]:
-    """The minimisers for increasing radii, each begun at the last; ``p = 2`` takes one spectral decomposition."""
-    path: list[Solution] = []
-    for radius in radii:
-        path.append(minimise_quadratic(H, b, p, float(radius), path[-1].w if path and path[-1].w.any() else None))
-    return path
-
-
 def _minimise(unit: Unit, start: Array | None) -> Solution:
     if unit.p == 2.0 and (found := minimise_secular(unit)).exact:
         return found
