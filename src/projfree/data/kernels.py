@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import cfunc, types
+from numba.extending import register_jitable
 
 from projfree.checks import Array, is_sparse
 from projfree.data.rows import (
@@ -37,13 +38,15 @@ from projfree.data.rows import (
     Pass,
     tangent_size,
 )
+from projfree.numerics import scalars
 from projfree.numerics.compilation import FAST, compiled
 from projfree.numerics.sums import tree_sum
 
 if TYPE_CHECKING:
     from projfree.data.rows import Blocks
 
-#: Rows of a tile, at most; at least a quarter where columns are read in runs of that length, as in Fortran order.
+#: Rows of a tile, at most; a quarter of them for several outputs, and at least a quarter in Fortran order, where
+#: columns are read in runs of so many; an eighth of them for sparse rows, whose entries then stay in the first cache.
 TILE = 256
 #: Points and outputs of a pass, at most: the products of more outputs are those of a matrix, which BLAS multiplies.
 MOST_POINTS, MOST_OUTPUTS = 4, 16
@@ -53,6 +56,9 @@ Work = Callable[[int, int], None]
 _EXACT = {"nsz", "contract"}
 _VECTOR = types.Array(types.float64, 1, "C")
 _LOSS = types.void(*[_VECTOR] * 5)
+for _function in vars(scalars).values():  # which losses call
+    if isinstance(_function, FunctionType):
+        register_jitable(error_model="numpy", fastmath=_EXACT)(_function)
 _kernel = compiled(fastmath=FAST, error_model="numpy")  # Python's test for zero keeps a loop from being vectorised
 
 
@@ -117,13 +123,13 @@ class Compiled:
         """The work on a table, or on the chunk of it that begins at row ``offset``; None where it has no kernel."""
         one = self._args.gradients.shape[1] == 1
         if is_sparse(X):  # canonical, with indices that have been checked
-            unsigned = _read_only(X.indices, X.indices.dtype).view(f"u{X.indices.itemsize}")
-            parts = _read_only(X.data, X.data.dtype), unsigned, _read_only(X.indptr, X.indptr.dtype)
-            return self._work(sparse_rows, *parts, self._rows, TILE // 4) if one else None
+            unsigned = [_read_only(own, own.dtype).view(f"u{own.itemsize}") for own in (X.indices, X.indptr)]
+            parts = _read_only(X.data, X.data.dtype), *unsigned
+            return self._work(sparse_rows, *parts, self._rows, TILE // 8) if one else None
         fortran = not X.flags.c_contiguous
         if (fortran and not (X.flags.f_contiguous and one)) or not X.flags.aligned:
             return None
-        tile = TILE
+        tile = TILE if one else TILE // 4
         while tile > (TILE // 4 if fortran else 8) and tile * X.shape[1] * X.itemsize > TILE_BYTES // 4:
             tile //= 2  # a divisor of `TILE`, so that chunks of a file can begin where a tile does
         return self._work(dense_rows, _read_only(X.T if fortran else X, X.dtype), fortran, offset, self._rows, tile)
@@ -161,15 +167,39 @@ def loss_kernel(kernel: FunctionType) -> Any:
 
 
 @_kernel
-def _add_dots(X, row, column, rows, columns, V, out):
-    """``out += X[row : row + rows, column : column + columns] @ V.T``, flat: memory is fastest row by row."""
-    k = len(V)
-    fours = k - k % 4
+def _add_dots(X, row, column, rows, columns, v, out):
+    """``out += X[row : row + rows, column : column + columns] @ v``, row by row: memory is fastest in that order."""
     for i in range(rows):
-        for c in range(0, fours, 4):  # four outputs for each time that a row is read
+        total = 0.0
+        for j in range(columns):  # unsigned, which spares a test
+            total += X[row + i, column + j] * v[j]
+        out[i] += total
+
+
+@_kernel
+def _add_rows(X, row, column, rows, columns, v, out):
+    """``out += v @ X[row : row + rows, column : column + columns]``; four rows for each time that ``out`` is read."""
+    whole = rows - rows % 4
+    for i in range(0, whole, 4):
+        p, a, b, c, d = row + i, v[i], v[i + 1], v[i + 2], v[i + 3]
+        for j in range(columns):
+            q = column + j
+            out[j] += (a * X[p, q] + b * X[p + 1, q]) + (c * X[p + 2, q] + d * X[p + 3, q])
+    for i in range(whole, rows):
+        a = v[i]
+        for j in range(columns):
+            out[j] += a * X[row + i, column + j]
+
+
+@_kernel
+def _add_products(X, row, rows, V, out):
+    """``out += X[row : row + rows] @ V.T``, flat; four outputs for each time that a row is read."""
+    (k, d), fours = V.shape, len(V) - len(V) % 4
+    for i in range(rows):
+        for c in range(0, fours, 4):
             t0 = t1 = t2 = t3 = 0.0
-            for j in range(columns):  # unsigned, which spares a test
-                x = X[row + i, column + j]
+            for j in range(d):
+                x = X[row + i, j]
                 t0 += x * V[c, j]
                 t1 += x * V[c + 1, j]
                 t2 += x * V[c + 2, j]
@@ -180,26 +210,38 @@ def _add_dots(X, row, column, rows, columns, V, out):
             out[i * k + c + 3] += t3
         for c in range(fours, k):
             total = 0.0
-            for j in range(columns):
-                total += X[row + i, column + j] * V[c, j]
+            for j in range(d):
+                total += X[row + i, j] * V[c, j]
             out[i * k + c] += total
 
 
 @_kernel
-def _add_rows(X, row, column, rows, columns, v, out):
-    """``out += v.T @ X[row : row + rows, column : column + columns]`` for a flat v of the shape (rows, len(out))."""
-    k, whole = len(out), rows - rows % 4
-    for i in range(0, whole, 4):  # four rows for each time that a row of the sum is read
-        for o in range(k):
-            p, a, b, c, d = row + i, v[i * k + o], v[i * k + k + o], v[i * k + 2 * k + o], v[i * k + 3 * k + o]
-            for j in range(columns):
-                q = column + j
-                out[o, j] += (a * X[p, q] + b * X[p + 1, q]) + (c * X[p + 2, q] + d * X[p + 3, q])
-    for i in range(whole, rows):
+def _add_adjoints(X, row, rows, v, out):
+    """``out += v.T @ X[row : row + rows]`` for a flat v of the shape (rows, len(out)).
+
+    Four rows for each time that a row of ``out`` is read, two of these for each time that the four are.
+    """
+    (k, d), fours, pairs = out.shape, rows - rows % 4, len(out) - len(out) % 2
+    for i in range(0, fours, 4):
+        p = row + i
+        for o in range(0, pairs, 2):
+            q = i * k + o
+            a, b, c, e = v[q], v[q + k], v[q + 2 * k], v[q + 3 * k]
+            s, t, u, w = v[q + 1], v[q + k + 1], v[q + 2 * k + 1], v[q + 3 * k + 1]
+            for j in range(d):
+                x0, x1, x2, x3 = X[p, j], X[p + 1, j], X[p + 2, j], X[p + 3, j]
+                out[o, j] += (a * x0 + b * x1) + (c * x2 + e * x3)
+                out[o + 1, j] += (s * x0 + t * x1) + (u * x2 + w * x3)
+        if pairs < k:
+            q = i * k + pairs
+            a, b, c, e = v[q], v[q + k], v[q + 2 * k], v[q + 3 * k]
+            for j in range(d):
+                out[pairs, j] += (a * X[p, j] + b * X[p + 1, j]) + (c * X[p + 2, j] + e * X[p + 3, j])
+    for i in range(fours, rows):
         for o in range(k):
             a = v[i * k + o]
-            for j in range(columns):
-                out[o, j] += a * X[row + i, column + j]
+            for j in range(d):
+                out[o, j] += a * X[row + i, j]
 
 
 @_kernel
@@ -253,11 +295,11 @@ def _add_sums(loss, a, block, first, count, formed, space):
     sums[ALONG_SIZE] += along_size
     sums[SHIFTED] += shifted if a.shifted else 0.0
     sums[SQUARE] += square
-    by_output, none, each = sums[SCALARS : SCALARS + 3 * k].reshape(3, 1, k), np.uint64(0), np.uint64(k)
+    by_output, none, each = sums[SCALARS : SCALARS + 3 * k].reshape(3, k), np.uint64(0), np.uint64(k)
     if k == 1:
-        by_output[SLOPE, 0, 0] += slope
-        by_output[SLOPE_SIZE, 0, 0] += slope_size
-        by_output[MEAN_IMAGE, 0, 0] += mean
+        by_output[SLOPE, 0] += slope
+        by_output[SLOPE_SIZE, 0] += slope_size
+        by_output[MEAN_IMAGE, 0] += mean
         return
     _add_rows(r[:size].reshape(count, k), 0, none, count, each, ones, by_output[SLOPE])
     _add_rows(value[:size].reshape(count, k), 0, none, count, each, ones, by_output[SLOPE_SIZE])
@@ -277,7 +319,7 @@ def _space(a, tile):
 def dense_rows(X, fortran, offset, rows, tile, first_block, last_block, loss, a):
     """Blocks of ``rows`` rows; the first row of X, or column of its transpose for one output, is row ``offset``."""
     n, d = (X.shape[1], X.shape[0]) if fortran else X.shape
-    formed, space = _space(a, tile)
+    (formed, space), one = _space(a, tile), a.gradients.shape[1] == 1
     for block in range(first_block, last_block):
         g, stop = a.gradients[block], min((block + 1) * rows, offset + n)
         for first in range(max(block * rows, offset), stop, tile):  # a chunk may begin within a block
@@ -286,38 +328,44 @@ def dense_rows(X, fortran, offset, rows, tile, first_block, last_block, loss, a)
                 own = formed[q]
                 own[:] = a.offsets[q, : len(own)]
                 if fortran:
-                    own = own[:count].reshape(1, count)
                     _add_rows(X, 0, np.uint64(line), d, np.uint64(count), a.vectors[q, 0], own)
+                elif one:
+                    _add_dots(X, line, np.uint64(0), count, np.uint64(d), a.vectors[q, 0], own)
                 else:
-                    _add_dots(X, line, np.uint64(0), count, np.uint64(d), a.vectors[q], own)
+                    _add_products(X, line, count, a.vectors[q], own)
             _add_sums(loss, a, block, first, count, formed, space)
             if fortran:
-                r = space[0, :count].reshape(1, count)
-                _add_dots(X, 0, np.uint64(line), d, np.uint64(count), r, g[0])
+                _add_dots(X, 0, np.uint64(line), d, np.uint64(count), space[0], g[0])
+            elif one:
+                _add_rows(X, line, np.uint64(0), count, np.uint64(d), space[0], g[0])
             else:
-                _add_rows(X, line, np.uint64(0), count, np.uint64(d), space[0], g)
+                _add_adjoints(X, line, count, space[0], g)
 
 
 @compiled(fastmath=_EXACT, error_model="numpy")  # four sums by hand: gathers into vectors are slower
 def _sparse_dot(values, columns, first, last, w):
     """The product of the entries ``first`` to ``last`` with a vector."""
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     a = b = c = d = 0.0
     e = first
-    while e + 4 <= last:
+    while e + four <= last:
         a += values[e] * w[columns[e]]
-        b += values[e + 1] * w[columns[e + 1]]
-        c += values[e + 2] * w[columns[e + 2]]
-        d += values[e + 3] * w[columns[e + 3]]
-        e += 4
+        b += values[e + one] * w[columns[e + one]]
+        c += values[e + two] * w[columns[e + two]]
+        d += values[e + three] * w[columns[e + three]]
+        e += four
     while e < last:
         a += values[e] * w[columns[e]]
-        e += 1
+        e += one
     return (a + b) + (c + d)
 
 
 @_kernel
 def sparse_rows(values, columns, pointers, rows, tile, first_block, last_block, loss, a):
-    """Blocks of compressed sparse rows for one output; ``columns`` are unsigned and must have been checked."""
+    """Blocks of compressed sparse rows for one output; ``columns`` and ``pointers`` must have been checked.
+
+    They are unsigned, which spares a test for negative ones at every entry.
+    """
     formed, space = _space(a, tile)
     for block in range(first_block, last_block):
         g, stop = a.gradients[block, 0], min((block + 1) * rows, len(pointers) - 1)
@@ -326,10 +374,10 @@ def sparse_rows(values, columns, pointers, rows, tile, first_block, last_block, 
             for q in range(len(formed)):
                 w, offset = a.vectors[q, 0], a.offsets[q, 0]
                 for i in range(count):
-                    dot = _sparse_dot(values, columns, pointers[first + i], pointers[first + i + 1], w)
-                    formed[q, i] = dot + offset
+                    start, end = np.uint64(pointers[first + i]), np.uint64(pointers[first + i + 1])
+                    formed[q, i] = _sparse_dot(values, columns, start, end, w) + offset
             _add_sums(loss, a, block, first, count, formed, space)
             for i in range(count):
                 r = space[0, i]
-                for e in range(pointers[first + i], pointers[first + i + 1]):
+                for e in range(np.uint64(pointers[first + i]), np.uint64(pointers[first + i + 1])):
                     g[columns[e]] += r * values[e]

@@ -9,6 +9,7 @@ from scipy.special import expit
 
 from projfree.checks import Array
 from projfree.losses.base import Loss
+from projfree.numerics import scalars
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,10 @@ class Logistic(Loss):
 
     @staticmethod
     def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+        # Exponentials have a loop of their own: with what follows in the same one, the registers do not suffice.
         for i in range(len(u)):
-            m, e = y[i] * u[i], np.exp(-abs(u[i]))
-            value[i] = np.log1p(e) - min(m, 0.0)
+            value[i] = scalars.decay(u[i])
+        for i in range(len(u)):
+            m, e = y[i] * u[i], value[i]
+            value[i] = scalars.log1p(e) - min(m, 0.0)
             slope[i] = -y[i] * ((e if m > 0.0 else 1.0) / (1.0 + e))

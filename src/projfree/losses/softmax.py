@@ -9,10 +9,13 @@ import numpy as np
 
 from projfree.checks import Array, count
 from projfree.losses.base import Loss, indices
+from projfree.numerics import scalars
 
 #: The logarithm of a number below eps^2: a true class below this part of the largest leaves the other derivatives
 #: unchanged to rounding, in float32 as well, where its exponential is still a normal number.
 LEAST = -80.0
+#: Exponentials of predictions up to this size, and quotients of two of them, are normal numbers.
+SAFE = 280.0
 
 
 @dataclass(frozen=True)
@@ -89,27 +92,34 @@ class Softmax(Loss):
 
     @staticmethod
     def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
-        n = len(value)
+        n, large = len(value), 0
         k = len(u) // n
+        for i in range(n * k):
+            large += abs(u[i]) > SAFE
+        for i in range(0 if large else n * k):  # by itself, so that it is vectorised
+            slope[i] = scalars.exponential(u[i])
         for i in range(n):
-            row, e, own = u[i * k : i * k + k], slope[i * k : i * k + k], int(y[i])
-            top = row[0]
+            row, e, own, lift = u[i * k : i * k + k], slope[i * k : i * k + k], int(y[i]), 0.0
+            if large:
+                top = row[0]
+                for c in range(k):
+                    top = row[c] if not row[c] <= top else top  # in this order, so that what is not a number stays so
+                for c in range(k):
+                    d = row[c] - top
+                    back = d - row[c]
+                    error = (row[c] - (d - back)) - (top + back)
+                    if c == own and d < LEAST:
+                        lift, d, error = LEAST - d, LEAST, 0.0
+                    e[c] = np.exp(d) * (1.0 + error)
+            true, e[own], others = e[own], 0.0, 0.0
             for c in range(k):
-                top = row[c] if not row[c] <= top else top  # in this order, so that what is not a number stays so
-            others, true, lift = 0.0, 1.0, 0.0
+                others += e[c]
+            part, e[own] = 1.0 / (others + true), -others
             for c in range(k):
-                d = row[c] - top
-                back = d - row[c]
-                error = (row[c] - (d - back)) - (top + back)
-                if c == own and d < LEAST:
-                    lift, d, error = LEAST - d, LEAST, 0.0
-                e[c] = np.exp(d) * (1.0 + error)
-                if c != own:
-                    others += e[c]
-            true, e[own] = e[own], -others
-            for c in range(k):
-                e[c] /= others + true
-            value[i] = math.log1p(others / true) + lift
+                e[c] *= part
+            value[i] = math.log1p(others / true) + lift if large else others / true
+        for i in range(0 if large else n):
+            value[i] = scalars.log1p(value[i])
 
 
 def _parts(u: Array, y: Array) -> tuple[Array, Array, Array, Array]:

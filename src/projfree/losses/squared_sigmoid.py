@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from projfree.checks import Array
 from projfree.losses.base import Loss
+from projfree.numerics import scalars
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,9 @@ class SquaredSigmoid(Loss):
     @staticmethod
     def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
         for i in range(len(u)):
-            m, e = y[i] * u[i], np.exp(-abs(u[i]))
+            value[i] = scalars.decay(u[i])
+        for i in range(len(u)):
+            m, e = y[i] * u[i], value[i]
             q = 1.0 / (1.0 + e)
             s = (e if m > 0.0 else 1.0) * q
             value[i] = s * s
