@@ -24,23 +24,7 @@ if TYPE_CHECKING:
 
 #: Settings that look at single rows.
 BY_ROW = ("task", "free", "class_weight")
-#: Parts of the names of types, in pandas and polars, and what such columns hold.
-HELD = {
-    "date": "dates",
-    "timedelta": "durations",
-    "time": "times",
-    "duration": "durations",
-    "period": "periods",
-    "interval": "intervals",
-    "categor": "categories",
-    "enum": "categories",
-    "list": "lists",
-    "array(": "lists",
-    "struct": "records",
-    "binary": "bytes",
-    "complex": "complex numbers",
-}
-WAYS = {"categories": "OneHotEncoder()", "text": "OneHotEncoder()", "missing values": "SimpleImputer()"}
+IMPUTE = "SimpleImputer()"
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,27 +167,21 @@ def refuse_columns(X: Any) -> Any:
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         _refuse_dates_in(X)
         return X
-    _refuse_twice(list(X.columns))
-    for name in X.columns:
-        column = X[name]
-        held = _held(column)
-        if held is not None:
-            what = WAYS.get(held, "FunctionTransformer(...)")
+    names = list(X.columns)
+    if len(set(names)) < len(names):
+        name = next(name for name in names if names.count(name) > 1)
+        first, second = [j for j, other in enumerate(names) if other == name][:2]
+        raise ValueError(f"`X` has the column {shown(name)} twice, in places {first} and {second}; rename one.")
+    for name in names:
+        way = _way_to_numbers(X[name])
+        if way is not None:
+            what = "missing values" if way == IMPUTE else "no numbers"
             raise ValueError(
-                f"Column {shown(name)} of `X` holds {held} ({column.dtype}), and features must be numbers; turn it "
-                f"into numbers first, e.g. `make_pipeline(ColumnTransformer([('{name}', {what}, ['{name}'])], "
+                f"Column {shown(name)} of `X` holds {what} ({X[name].dtype}), and features must be numbers; turn it "
+                f"into numbers first, e.g. `make_pipeline(ColumnTransformer([('{name}', {way}, ['{name}'])], "
                 "remainder='passthrough'), model)`."
             )
     return X
-
-
-def _refuse_twice(names: list[Any]) -> None:
-    """Raise where two columns have one name."""
-    places: dict[Any, int] = {}
-    for j, name in enumerate(names):
-        first = places.setdefault(name, j)
-        if first < j:
-            raise ValueError(f"`X` has the column {shown(name)} twice, in places {first} and {j}; rename one.")
 
 
 def _refuse_dates_in(X: Any) -> None:
@@ -214,30 +192,20 @@ def _refuse_dates_in(X: Any) -> None:
         )
 
 
-def _held(column: Any) -> str | None:
-    """What a column holds that is no number, None where all of it is."""
-    kind = str(column.dtype).lower()
-    for part, held in HELD.items():
-        if part in kind:
-            return held
-    if any(part in kind for part in ("obj", "str", "utf8")):
-        return None if _convertible(column) else "text"
-    if not isinstance(column.dtype, np.dtype) and _missing(column):  # NaN in NumPy's types scikit-learn refuses
-        return "missing values"
-    return None
-
-
-def _convertible(column: Any) -> bool:
+def _way_to_numbers(column: Any) -> str | None:
+    """The transformer that makes numbers of a column, None where it holds numbers."""
+    values = np.asarray(column)
+    if not isinstance(column.dtype, np.dtype):  # missing entries of NumPy's types are NaN, which scikit-learn refuses
+        missing = column.isna() if hasattr(column, "isna") else column.is_null()
+        if missing.any():
+            return IMPUTE
+    if values.dtype.kind in "mMc":  # dates, durations and complex numbers
+        return "FunctionTransformer(...)"
     try:
-        np.asarray(column, dtype=np.float64)
+        numbers = values if values.dtype.kind in "biuf" else values.astype(np.float64)
     except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _missing(column: Any) -> bool:
-    empty = column.isna() if hasattr(column, "isna") else column.is_null()
-    return bool(empty.any())
+        return "OneHotEncoder()"
+    return "OneHotEncoder()" if numbers.ndim != 1 or "categor" in str(column.dtype).lower() else None
 
 
 # ---------------------------------------------------------------------- rows outside memory
