@@ -22,7 +22,7 @@ from projfree.checks import Array, at_least, count, positive, shown, stacklevel
 from projfree.completion.als import Alternating, strength_of, strongest, weakest
 from projfree.completion.certificate import CertifiedModel, certified, improve
 from projfree.completion.factors import Factors
-from projfree.completion.features import with_features
+from projfree.completion.features import FeatureTable, with_features
 from projfree.completion.prediction import OffsetModel
 from projfree.completion.problem import CompletionProblem, Settings
 from projfree.completion.ratings import GivenRatings, Ratings, read_ratings, refuse_other_kind
@@ -160,6 +160,9 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
     >>> model.relative_gap_ < 0.1
     True
     """
+
+    #: Classes of fitted attributes, which a file may name.
+    _saved_types = (Factors, FeatureTable, OffsetModel, Settings, Ratings)
 
     def __init__(
         self,

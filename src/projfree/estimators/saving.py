@@ -18,11 +18,6 @@ import numpy as np
 from projfree import losses, persist, sampling, sets, solvers, steps
 from projfree.algebra import Point
 from projfree.checks import Array, shown
-from projfree.completion.factors import Factors
-from projfree.completion.features import FeatureTable
-from projfree.completion.prediction import OffsetModel
-from projfree.completion.problem import Settings
-from projfree.completion.ratings import Ratings
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.encoding import pack_encoder, unpack_encoder
 from projfree.estimators.paths import RadiusPath
@@ -53,16 +48,17 @@ DROPPED = ("state", "plan")
 #: Parameters that are never written, and never taken from a file: objects of the user's, places to write to, and tables
 #: that a fit has kept in its own form.
 NEVER_SAVED = ("callbacks", "checkpoint", "verbose", "user_features", "item_features")
-#: Classes that a file may name.
+#: Classes that a file may name; an estimator may have more of them in ``_saved_types``.
 TYPES: dict[str, type] = {
     name: value
     for module in (losses, sets, solvers, steps, sampling)
     for name, value in ((name, getattr(module, name)) for name in dir(module))
     if isinstance(value, type) and is_dataclass(value)
-} | {
-    cls.__name__: cls
-    for cls in (Result, Certificate, RadiusPath, Factors, FeatureTable, OffsetModel, Ratings, Settings)
-}
+} | {cls.__name__: cls for cls in (Result, Certificate, RadiusPath)}
+
+
+def _types_of(model: Any) -> dict[str, type]:
+    return TYPES | {cls.__name__: cls for cls in getattr(model, "_saved_types", ())}
 
 
 def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLike[str]) -> None:
@@ -94,9 +90,12 @@ def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLi
     if name not in CLASSES or not (hasattr(model, "result_") or hasattr(model, "factors_")):
         raise TypeError(f"`save` takes a fitted model, one of {', '.join(CLASSES)}, got {shown(model)}.")
     given = {key: value for key, value in model.get_params(deep=False).items() if key not in NEVER_SAVED}
-    parameters = {key: _plain_or_none(value) if key in FOR_FITS else encode(value, key) for key, value in given.items()}
+    types = _types_of(model)
+    parameters = {
+        key: _plain_or_none(value) if key in FOR_FITS else encode(value, key, types) for key, value in given.items()
+    }
     kept = {key: value for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
-    fitted = {key: encode(value, key) for key, value in kept.items()}
+    fitted = {key: encode(value, key, types) for key, value in kept.items()}
     tree = {"class": name, "parameters": parameters, "fitted": fitted}
     persist.save(path, tree if encoder is None else {**tree, "encoder": pack_encoder(encoder)}, kind=KIND)
 
@@ -154,9 +153,10 @@ def _model(tree: Any) -> Any:
     need(isinstance(tree, dict) and tree.get("class") in CLASSES, "it holds no model")
     cls = getattr(importlib.import_module("projfree.estimators"), tree["class"])
     given, fitted = checked_parameters(cls, tree["parameters"]), checked_names(cls, tree["fitted"])
-    model = cls(**{key: decode(value) for key, value in given.items()})
+    types = _types_of(cls)
+    model = cls(**{key: decode(value, types) for key, value in given.items()})
     for key, value in fitted.items():
-        setattr(model, key, decode(value))
+        setattr(model, key, decode(value, types))
     getattr(model, "_check_parts", partial(check_linear, model))()
     if tree.get("encoder") is None:
         return model
@@ -172,24 +172,30 @@ class _UnknownError(Exception):
     """A class that only a newer projfree has."""
 
 
-def encode(value: Any, where: str) -> Any:
+def encode(value: Any, where: str, types: dict[str, type]) -> Any:
     """``value`` in the terms of `projfree.persist`."""
     if value is None or isinstance(value, bool | int | float | str | np.generic):
         return value
     if isinstance(value, np.ndarray):
-        return value if not value.dtype.hasobject else _tagged("objects", [encode(v, where) for v in value.tolist()])
+        return (
+            value
+            if not value.dtype.hasobject
+            else _tagged("objects", [encode(v, where, types) for v in value.tolist()])
+        )
     if isinstance(value, list | tuple):
-        return type(value)(encode(item, where) for item in value)
+        return type(value)(encode(item, where, types) for item in value)
     if isinstance(value, dict):
-        return _tagged("pairs", [(encode(k, where), encode(v, where)) for k, v in value.items()])
+        return _tagged("pairs", [(encode(k, where, types), encode(v, where, types)) for k, v in value.items()])
     if isinstance(value, Status):
         return _tagged("status", value.name)
     if isinstance(value, Trace):
         return _tagged("trace", value.columns())
-    if TYPES.get(type(value).__name__) is type(value):
+    if types.get(type(value).__name__) is type(value):
         left_out = DROPPED if isinstance(value, Result) else ()
         inside = {
-            f.name: encode(getattr(value, f.name), where) for f in fields(cast("Any", value)) if f.name not in left_out
+            f.name: encode(getattr(value, f.name), where, types)
+            for f in fields(cast("Any", value))
+            if f.name not in left_out
         }
         return {"type": type(value).__name__, "fields": inside}
     raise TypeError(
@@ -198,35 +204,29 @@ def encode(value: Any, where: str) -> Any:
     )
 
 
-def decode(value: Any) -> Any:
+def decode(value: Any, types: dict[str, type]) -> Any:
     """Undo `encode`."""
     if isinstance(value, list | tuple):
-        return type(value)(decode(item) for item in value)
+        return type(value)(decode(item, types) for item in value)
     if not isinstance(value, dict):
         return value
-    name = value.get("type")
-    if name in _READERS:
-        return _READERS[name](value["fields"])
-    if name not in TYPES:
+    name, content = value.get("type"), value["fields"]
+    if name == "status":
+        return Status[content]
+    if name == "trace":
+        return Trace(content)
+    if name == "pairs":
+        return {decode(key, types): decode(item, types) for key, item in content}
+    if name == "objects":
+        out = np.empty(len(content), dtype=object)
+        out[:] = [decode(item, types) for item in content]
+        return out
+    if name not in types:
         raise _UnknownError(shown(name))
-    inside = {key: decode(item) for key, item in value["fields"].items()}
+    inside = {key: decode(item, types) for key, item in content.items()}
     if name == "Result":
         inside["state"] = State(t=inside["n_iter"], x=Point(inside["w"]))
-    return TYPES[name](**inside)
-
-
-def _objects(items: Any) -> Any:
-    out = np.empty(len(items), dtype=object)
-    out[:] = [decode(item) for item in items]
-    return out
-
-
-_READERS: dict[str, Any] = {
-    "objects": _objects,
-    "pairs": lambda pairs: {decode(k): decode(v) for k, v in pairs},
-    "status": lambda name: Status[name],
-    "trace": Trace,
-}
+    return types[name](**inside)
 
 
 def _tagged(name: str, content: Any) -> dict[str, Any]:
