@@ -177,7 +177,8 @@ class CrossValidated(ConstrainedModel):
         return model
 
     def _search(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any], client: Any) -> Any:
-        self._check_rule()
+        if self.rule not in RULES:
+            raise ValueError(f"`rule` must be one of {', '.join(map(repr, RULES))}, got {shown(self.rule)}.")
         wanted = checked_radii(self.radii)
         X, y, sample_weight = from_outside(*on_cluster(client, X, y, sample_weight))
         table = self._training_set(X, y, sample_weight)
@@ -193,7 +194,10 @@ class CrossValidated(ConstrainedModel):
         seconds, given = np.stack([one.seconds for one in tried]), not isinstance(wanted, int)
         self.extended_ = max(one.extended for one in tried)
         self._keep_scores([float(model.p) for model in models], radii, scores, seconds, given)
-        best, at = self._keep_choice()
+        best, at = choose(scores, self.rule)
+        self.best_index_ = int(np.isfinite(radii[:best]).sum()) + at
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        self.best_score_ = float(scores[best, at].mean())
         self._refit(models[best], table, tried[best], at)
         return self
 
@@ -276,11 +280,10 @@ class CrossValidated(ConstrainedModel):
                     np.stack([np.asarray(one[name]) for one in shaped]) for name in ("coef_", "intercept_")
                 )
                 self.path_ = RadiusPath(float(model.p), tried.radii, coefs, intercepts, np.array(mus))
-                self._take_over(model, radius)
-
-    def _check_rule(self) -> None:
-        if self.rule not in RULES:
-            raise ValueError(f"`rule` must be one of {', '.join(map(repr, RULES))}, got {shown(self.rule)}.")
+                for name, value in vars(model).items():
+                    if name.endswith("_") and not name.startswith("_"):
+                        setattr(self, name, value)
+                self.p_, self.radius_ = float(model.p), radius
 
     def _keep_scores(self, exponents: list[float], radii: Array, scores: Array, seconds: Array, given: bool) -> None:
         """Keep what was tried, and warn where a better radius may lie outside of it.
@@ -288,7 +291,7 @@ class CrossValidated(ConstrainedModel):
         ``radii`` has a row for each exponent, which ends with NaN where it is shorter than others.
         """
         self.radii_, self.scores_ = radii, scores
-        self.cv_results_ = results_training_set(exponents, radii, scores, seconds)
+        self.cv_results_ = search_results(exponents, radii, scores, seconds)
         best, at = choose(scores, "best")
         side = end_of(scores[best : best + 1])
         if side and radii.shape[1] > 2 and (given or side > 0):  # of two radii the better one is always at an end
@@ -300,21 +303,6 @@ class CrossValidated(ConstrainedModel):
                 UserWarning,
                 stacklevel=stacklevel(),
             )
-
-    def _keep_choice(self) -> tuple[int, int]:
-        """Keep the choice, and return the indices of its exponent and radius."""
-        best, at = choose(self.scores_, self.rule)
-        self.best_index_ = int(np.isfinite(self.radii_[:best]).sum()) + at
-        self.best_params_ = self.cv_results_["params"][self.best_index_]
-        self.best_score_ = float(self.scores_[best, at].mean())
-        return best, at
-
-    def _take_over(self, chosen: Any, radius: float) -> None:
-        """The attributes of a fitted model."""
-        for name, value in vars(chosen).items():
-            if name.endswith("_") and not name.startswith("_"):
-                setattr(self, name, value)
-        self.p_, self.radius_ = float(chosen.p), radius
 
     def _scored(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> float:
         """The score by ``scoring``."""
@@ -464,7 +452,7 @@ def end_of(scores: Array) -> int:
     return int(np.any(ahead > EQUAL * np.abs(own)))
 
 
-def results_training_set(exponents: list[float], radii: Array, scores: Array, seconds: Array) -> dict[str, Any]:
+def search_results(exponents: list[float], radii: Array, scores: Array, seconds: Array) -> dict[str, Any]:
     """``cv_results_`` as in scikit-learn's searches, one entry for each exponent and radius.
 
     ``mean_fit_time`` is the time of a path divided by its radii.
