@@ -191,6 +191,7 @@ def proved(args):
 
 
 def oracle(args):
+    from scipy.sparse import csr_array
     from scipy.sparse.linalg import svds
 
     from projfree import Entries, Objective, SchattenBall, Squared, as_data
@@ -211,7 +212,8 @@ def oracle(args):
             begun = time.perf_counter()
             v, _, warm = ball.oracle(g, warm)
             ours, begun = time.perf_counter() - begun, time.perf_counter()
-            svds(g.pattern.matrix(g.values), k=v.rank, v0=start, tol=1e-3)
+            matrix = csr_array((g.values, g.pattern.indices, g.pattern.indptr), shape=g.pattern.shape)
+            svds(matrix, k=v.rank, v0=start, tol=1e-3)
             theirs = time.perf_counter() - begun
             ratio = theirs / ours
             print(f"call {step}: rank {v.rank}, {ours:.3f} s, svds {theirs:.3f} s, ratio {ratio:.1f}", flush=True)
