@@ -234,7 +234,7 @@ def test_a_loss_that_is_as_small_as_can_be_does_not_warn():
     X = np.repeat([[1.0, 3.0], [2.0, 1.0], [3.0, 3.0], [4.0, 1.0]], 4, axis=0)
     weight = np.array([10.0] + 15 * [1.0])
     model = ConstrainedRegressor("biweight", radius=3.0).fit(X, np.repeat([1, 2, 1, 2], 4), weight)
-    assert model.result_.status.name == "PRECISION"  # with a radius of 2 the value is zero exactly
+    assert model.result_.status.name in ("PRECISION", "STATIONARY")  # with a radius of 2 the value is zero exactly
     assert model.result_.value <= 1e-20
 
 

@@ -82,7 +82,11 @@ def _minimise(unit: Unit, start: Array | None) -> Solution:
     elif unit.p != 2.0:
         if start is None and unit.p < NEARLY_ONE:
             start = _minimise_l1(unit.with_norm(1.0), None).w
-        found = _minimise_between(unit, start, pseudo if inverse is None else None)
+        plane = pseudo if inverse is None else None
+        found = minimise_on_mirror_curve(unit, start, plane)
+        if start is not None and not found.exact and not expired():  # the start may have led astray
+            cold = minimise_on_mirror_curve(unit, None, plane)
+            found = replace(cold if cold.gap < found.gap else found, steps=found.steps + cold.steps)
     if inside is not None and inside.gap < found.gap:
         found = inside
     if found.gap <= POOR or found.exact or expired():
@@ -91,19 +95,6 @@ def _minimise(unit: Unit, start: Array | None) -> Solution:
         project_descent(unit.H, unit.b, lambda y: project(y, unit.p, 1.0), found.w), None, found.steps
     )
     return descended if descended.gap < found.gap else found
-
-
-def _minimise_between(unit: Unit, start: Array | None, pseudo_inverse: Product | None) -> Solution:
-    """The minimiser along the mirror curve; where that ends early, from no start, or from that for half of p."""
-    found = minimise_on_mirror_curve(unit, start, pseudo_inverse)
-    if found.exact or expired() or (start is None and unit.p < 4):
-        return found
-    if start is not None:
-        again = _minimise_between(unit, None, pseudo_inverse)
-    else:
-        near = _minimise_between(unit.with_norm(unit.p / 2.0), None, pseudo_inverse)
-        again = minimise_on_mirror_curve(unit, near.w, pseudo_inverse)
-    return replace(again if again.gap < found.gap else found, steps=found.steps + again.steps)
 
 
 def _pseudo_inverse(unit: Unit) -> Product:

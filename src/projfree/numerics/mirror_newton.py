@@ -86,7 +86,7 @@ def minimise_on_mirror_curve(unit: Unit, start: Array | None = None, pseudo_inve
         off, weight = CLOSE * abs(ahead - 1.0), penalty * power(now.norm, unit.p)
         close = now.decrement <= off * off * weight and abs(shift) <= off
         if not (ahead > 0.0 and (close or now.decrement <= best.floor)):
-            place = now.search()
+            place = now.search(h)
             continue
         low, high = (penalty, high) if ahead > 1.0 else (low, penalty)
         wanted = penalty + ahead * (ahead - 1.0) / max(-now.norm_derivative(now.outer), _TINY)
@@ -149,15 +149,20 @@ class MirrorStep:
         z += self.penalty * self.place.s - self.turn - by * (self.unit.H @ self.outer)
         return on_curve(z, self.h, penalty, self.unit.p)
 
-    def search(self) -> Place:
-        """Halve the step until the penalised function falls, up to rounding."""
+    def search(self, diagonal: Array) -> Place:
+        """Halve the step until the penalised function falls, up to rounding.
+
+        Each step is tried along two coordinates: with the weights of this step, and with those of the diagonal, which
+        go further where a large p makes the other curvature vanish.
+        """
         at, t = self.place, 1.0
         now = self._penalised(at.x, self.image)
         while True:
-            z = self.h * (at.x + t * self.inner) + self.penalty * at.s - t * self.turn
-            trial = on_curve(z, self.h, self.penalty, self.unit.p)
-            if t < _EPS or self._penalised(trial.x, self.unit.H @ trial.x) <= now + 64 * _EPS * abs(now):
-                return trial
+            for h in (self.h, diagonal):
+                z = h * (at.x + t * self.inner) + self.penalty * at.s - t * self.turn
+                trial = on_curve(z, h, self.penalty, self.unit.p)
+                if t < _EPS or self._penalised(trial.x, self.unit.H @ trial.x) <= now + 64 * _EPS * abs(now):
+                    return trial
             t *= 0.5
 
     def _penalised(self, x: Array, image: Array) -> float:
