@@ -70,19 +70,17 @@ class MomentProblem:
     def of_rows(self, result: Result) -> Result:
         """A result on the form as one on the rows, with its intercept, which `verify` checks on them."""
         own = result.certificate
-        b = self.scaled.intercept if self.intercept else _none
+        b = self.scaled.intercept if self.intercept else lambda _: None
         certificate = replace(
             own, loss=Squared(), intercept=b(own.w), witness_intercept=None if own.witness is None else b(own.witness)
         )
         return replace(result, intercept=b(result.w), certificate=certificate)
 
 
-def _none(_: Array) -> None:
-    return None
-
-
-def check_moments(model: Any) -> None:
-    """Raise where the moments of the rows are not all that the fit needs."""
+def refuse_rows(model: Any, X: Any) -> None:
+    """Raise where the fit needs more than moments, and for data classes, which are read as often as a fit likes."""
+    if isinstance(X, Data) or is_dask(X):
+        raise TypeError("`partial_fit` takes arrays, part by part; give Data to `fit`, which reads it chunk by chunk.")
     for name in BY_ROW:
         value = getattr(model, name)
         if value is not None:
@@ -95,18 +93,17 @@ def grown(gram: Gram | None, table: TrainingSet) -> Gram:
         table = table.part(np.flatnonzero(table.weight))
     data = as_data(table.X, table.y, table.weight)
     if gram is not None and data.y.shape[1:] != gram.outputs:
+        before, now = (
+            f"{shape[0]} columns" if shape else "a single column" for shape in (gram.outputs, data.y.shape[1:])
+        )
         raise ValueError(
-            f"`y` must have as many outputs as in the rows before, {_counted(gram.outputs)}, got "
-            f"{_counted(data.y.shape[1:])}; give all of them, or begin anew with a `clone`."
+            f"`y` must have as many outputs as in the rows before, {before}, got {now}; give all of "
+            "them, or begin anew with a `clone`."
         )
     more = Gram(data.shape(())[0], data.y.shape[1:])
     if gram is not None:
         more.merge(gram)
     return more.include(data)
-
-
-def _counted(outputs: tuple[int, ...]) -> str:
-    return f"{outputs[0]} columns" if outputs else "a single column"
 
 
 def fit_moments(model: Any, gram: Gram) -> None:
@@ -130,9 +127,3 @@ def fit_moments(model: Any, gram: Gram) -> None:
     result = moments.of_rows(raise_if_interrupted(minimize(moments.form, prepared.ball, **settings)))
     model._adopt(prepared, result, Squared())
     warn_if_short(model, result, model.tol, unsolved=prepared.unsolved)
-
-
-def refuse_data(X: Any) -> None:
-    """Raise for data classes and Dask collections, which are read as often as a fit likes."""
-    if isinstance(X, Data) or is_dask(X):
-        raise TypeError("`partial_fit` takes arrays, part by part; give Data to `fit`, which reads it chunk by chunk.")

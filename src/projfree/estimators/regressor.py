@@ -254,10 +254,9 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         y : array of shape (n,) or (n, k)
         sample_weight : array of shape (n,), optional
         """
-        from projfree.estimators.partial_fit import check_moments, fit_moments, grown, refuse_data
+        from projfree.estimators.partial_fit import fit_moments, grown, refuse_rows
 
-        check_moments(self)
-        refuse_data(X)
+        refuse_rows(self, X)
         if self._gram is None and hasattr(self, "coef_"):
             log.warning("`partial_fit` begins anew: the rows of `fit` are not kept, nor the moments of a loaded model.")
         if self._gram is not None:
