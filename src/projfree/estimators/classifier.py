@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,18 @@ from projfree.estimators.scores import data_score, predicted_classes
 from projfree.losses import Logistic, Softmax, SquaredHinge, SquaredSigmoid
 from projfree.losses.base import Loss
 
-NAMES = ("logistic", "softmax", "squared_sigmoid", "squared_hinge")
+NAMES: dict[str, Callable[..., Loss]] = {
+    "logistic": Logistic,
+    "softmax": Softmax,
+    "squared_sigmoid": SquaredSigmoid,
+    "squared_hinge": SquaredHinge,
+}
 
 
 def _has_probabilities(model: Any) -> bool:
     """Whether the loss models probabilities."""
-    if model.loss in NAMES[:3] or isinstance(model.loss, Logistic | Softmax | SquaredSigmoid):
+    kind = NAMES.get(model.loss) if isinstance(model.loss, str) else type(model.loss)
+    if isinstance(kind, type) and issubclass(kind, Logistic | Softmax | SquaredSigmoid):
         return True
     raise AttributeError(f"`predict_proba` needs a loss that models probabilities, got {shown(model.loss)}.")
 
@@ -197,8 +204,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
     @lazy_on_dask
     def predict(self, X: Any) -> Array:
         """The labels with the largest scores; ``X`` may be a path, as for `fit`, and is then read in chunks."""
-        u = self.decision_function(X)
-        labels: Array = self.classes_[(u > 0).astype(np.intp) if u.ndim == 1 else u.argmax(axis=1)]
+        u = self.decision_function(X)  # says so if there was no fit
+        labels: Array = self.classes_[predicted_classes(u)]
         return labels
 
     @available_if(_has_probabilities)
@@ -246,7 +253,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         task, tasks = self._task_places(labels, reset=True)
         if task is not None and len(self.classes_) > 2:
             raise ValueError(f"`task` needs two classes, got {len(self.classes_)}.")
-        return TrainingSet(X, Encode(self.classes_, self._chosen().coupled)(y), weight, task, tasks)
+        return TrainingSet(X, Encode(self.classes_, self._losses().coupled)(y), weight, task, tasks)
 
     def _refuse_one_class(self) -> None:
         if len(self.classes_) < 2:
@@ -262,7 +269,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         data = table.X
         if self.class_weight is not None:
             data = class_weighted(data, self.classes_, self.class_weight)
-        return TrainingSet(data.with_targets(Encode(self.classes_, self._chosen().coupled)), table.y)
+        return TrainingSet(data.with_targets(Encode(self.classes_, self._losses().coupled)), table.y)
 
     def _weights(self, X: Any, index: Array, sample_weight: Any) -> Array | None:
         weight = row_weights(sample_weight, X)
@@ -276,31 +283,23 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         by_row: Array = per_class[index]
         return by_row if weight is None else by_row * weight
 
-    def _chosen(self) -> Loss:
+    def _losses(self, table: TrainingSet | None = None) -> Loss:
         k = len(self.classes_)
-        if isinstance(self.loss, Loss):
-            if not self.loss.labels:
-                raise ValueError(f"`loss` must be one of labels, got {shown(self.loss)}; use ConstrainedRegressor.")
-            return self.loss
-        if self.loss == "logistic":
-            return Logistic() if k == 2 else Softmax(k)
-        if self.loss == "softmax":
+        if self.loss == "softmax" or isinstance(self.loss, Softmax) or (self.loss == "logistic" and k > 2):
             return Softmax(k)
-        if self.loss == "squared_sigmoid":
-            return SquaredSigmoid()
-        if self.loss == "squared_hinge":
-            return SquaredHinge()
-        raise ValueError(f"`loss` must be one of {', '.join(map(repr, NAMES))} or a Loss, got {shown(self.loss)}.")
-
-    def _losses(self, table: TrainingSet) -> Loss:
-        loss = self._chosen()
-        return Softmax(len(self.classes_)) if isinstance(loss, Softmax) else loss
+        if isinstance(self.loss, str) and self.loss in NAMES:
+            return NAMES[self.loss]()
+        if not isinstance(self.loss, Loss):
+            raise ValueError(f"`loss` must be one of {', '.join(map(repr, NAMES))} or a Loss, got {shown(self.loss)}.")
+        if not self.loss.labels:
+            raise ValueError(f"`loss` must be one of labels, got {shown(self.loss)}; use ConstrainedRegressor.")
+        return self.loss
 
     def _shaped(self, coef: Array, intercept: Array) -> dict[str, Any]:
         if len(self.classes_) == 2 and coef.ndim == 1:
             return {"coef_": coef[None, :].copy(), "intercept_": np.reshape(intercept, (1,))}
         k = 1 if coef.ndim == 1 else coef.shape[1]
-        if self._chosen().coupled:  # softmax does not see a shift of all scores
+        if self._losses().coupled:  # softmax does not see a shift of all scores
             intercept = intercept - np.mean(intercept)
         return {"coef_": np.atleast_2d(coef.T.copy()), "intercept_": np.broadcast_to(intercept, (k,)).copy()}
 
