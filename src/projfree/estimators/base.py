@@ -37,7 +37,6 @@ from projfree.run.callbacks import as_callbacks, print_iteration
 from projfree.run.result import raise_if_interrupted
 from projfree.sets import ConstraintSet, WithFree
 from projfree.solvers import Plan, plan
-from projfree.solvers.base import Solver
 
 #: Free coefficients of losses other than squares may be this many times as large as the range of the targets.
 FREE_FACTOR = 1e4
@@ -205,7 +204,7 @@ class ConstrainedModel(BaseEstimator):
     def _settings(self, prepared: PreparedFit, seed: int) -> dict[str, Any]:
         """The settings of `minimize`."""
         return {
-            "solver": checked_solver(self.solver),
+            "solver": self.solver,
             "start": prepared.start,
             "check_start": prepared.start_is_solution,
             "tol": self.tol,
@@ -410,15 +409,6 @@ def progress(verbose: Any) -> list[Callable[[Run], Any]]:
     if isinstance(verbose, bool | int) and verbose >= 0:
         return [] if verbose == 0 else [ProgressBar()] if verbose == 1 else [print_iteration]
     raise ValueError(f"`verbose` must be 0, 1 (a progress bar) or 2 (a line an iteration), got {shown(verbose)}.")
-
-
-def checked_solver(solver: Any) -> Any:
-    """The solver as `minimize` takes it."""
-    if isinstance(solver, Solver) or (isinstance(solver, str) and solver == "auto"):
-        return solver
-    if isinstance(solver, type) and issubclass(solver, Solver):
-        raise TypeError(f"`solver` must be 'auto' or a Solver, got the class; make one: `{solver.__name__}()`.")
-    raise TypeError(f"`solver` must be 'auto' or a Solver such as `PrimalAveraging()`, got {shown(solver)}.")
 
 
 def warn_if_short(model: Any, result: Result, tol: float, unsolved: str = "") -> None:
