@@ -152,12 +152,12 @@ def refuse_missing_targets(y: Any) -> None:
                 )
 
 
-def refuse_target_dates(y: Array) -> None:
-    """Raise where targets are dates or durations, which NumPy would turn into counts of nanoseconds or the like."""
-    if y.dtype.kind in "mM":
-        raise ValueError(
-            f"`y` must hold numbers, got {y.dtype}; convert it, e.g. to days: `(y - y.min()) / np.timedelta64(1, 'D')`."
-        )
+def refuse_dates(name: str, values: Any) -> None:
+    """Raise where an array holds dates or durations, which NumPy would turn into counts of nanoseconds or the like."""
+    dtype = getattr(values, "dtype", None)
+    if getattr(dtype, "kind", None) in ("m", "M"):
+        days = f"({name} - {name}.min()) / np.timedelta64(1, 'D')"
+        raise ValueError(f"`{name}` must hold numbers, got {dtype}; convert it, e.g. to days: `{days}`.")
 
 
 def refuse_columns(X: Any) -> Any:
@@ -165,7 +165,7 @@ def refuse_columns(X: Any) -> Any:
     if hasattr(X, "collect"):
         raise TypeError(f"`X` must hold its rows, got a {type(X).__name__}; give `X.collect()`.")
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
-        _refuse_dates_in(X)
+        refuse_dates("X", X)
         return X
     names = list(X.columns)
     if len(set(names)) < len(names):
@@ -182,14 +182,6 @@ def refuse_columns(X: Any) -> Any:
                 "remainder='passthrough'), model)`."
             )
     return X
-
-
-def _refuse_dates_in(X: Any) -> None:
-    """Raise where an array holds dates or durations, which would become counts of their units."""
-    if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
-        raise ValueError(
-            f"`X` must hold numbers, got {X.dtype}; convert it, e.g. to days: `(X - X.min()) / np.timedelta64(1, 'D')`."
-        )
 
 
 def _way_to_numbers(column: Any) -> str | None:

@@ -23,7 +23,7 @@ from projfree.estimators.inputs import (
     from_outside,
     given_data,
     on_cluster,
-    refuse_target_dates,
+    refuse_dates,
     row_weights,
     scored_columns,
 )
@@ -310,7 +310,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         if isinstance(X, Data):
             return given_data(self, X, y, sample_weight)
         X, y, labels = self._features_and_targets(X, y, sample_weight, multi_output=True, y_numeric=True)
-        refuse_target_dates(y)
+        refuse_dates("y", y)
         y = np.asarray(y, dtype=np.float64)
         if 0.0 < (largest := np.abs(y).max()) < LEAST_TARGET:
             raise ValueError(
