@@ -167,8 +167,31 @@ def loss_kernel(kernel: FunctionType) -> Any:
 
 
 @_kernel
-def _add_dots(X, row, column, rows, columns, v, out):
-    """``out += X[row : row + rows, column : column + columns] @ v``, row by row: memory is fastest in that order."""
+def _add_dots(X, row, rows, v, out):
+    """``out += X[row : row + rows] @ v``, row by row: memory is fastest in that order."""
+    for i in range(rows):
+        total = 0.0
+        for j in range(len(v)):  # a first column other than zero costs a sixth of a pass
+            total += X[row + i, j] * v[j]
+        out[i] += total
+
+
+@_kernel
+def _add_rows(X, row, rows, v, out):
+    """``out += v[:rows] @ X[row : row + rows]``; four rows for each time that ``out`` is read."""
+    whole = rows - rows % 4
+    for i in range(0, whole, 4):
+        p, a, b, c, d = row + i, v[i], v[i + 1], v[i + 2], v[i + 3]
+        for j in range(len(out)):
+            out[j] += (a * X[p, j] + b * X[p + 1, j]) + (c * X[p + 2, j] + d * X[p + 3, j])
+    for i in range(whole, rows):
+        for j in range(len(out)):
+            out[j] += v[i] * X[row + i, j]
+
+
+@_kernel
+def _add_dots_of_part(X, row, column, rows, columns, v, out):
+    """``out += X[row : row + rows, column : column + columns] @ v``."""
     for i in range(rows):
         total = 0.0
         for j in range(columns):  # unsigned, which spares a test
@@ -177,8 +200,8 @@ def _add_dots(X, row, column, rows, columns, v, out):
 
 
 @_kernel
-def _add_rows(X, row, column, rows, columns, v, out):
-    """``out += v @ X[row : row + rows, column : column + columns]``; four rows for each time that ``out`` is read."""
+def _add_rows_of_part(X, row, column, rows, columns, v, out):
+    """``out += v @ X[row : row + rows, column : column + columns]``."""
     whole = rows - rows % 4
     for i in range(0, whole, 4):
         p, a, b, c, d = row + i, v[i], v[i + 1], v[i + 2], v[i + 3]
@@ -295,15 +318,15 @@ def _add_sums(loss, a, block, first, count, formed, space):
     sums[ALONG_SIZE] += along_size
     sums[SHIFTED] += shifted if a.shifted else 0.0
     sums[SQUARE] += square
-    by_output, none, each = sums[SCALARS : SCALARS + 3 * k].reshape(3, k), np.uint64(0), np.uint64(k)
+    by_output = sums[SCALARS : SCALARS + 3 * k].reshape(3, k)
     if k == 1:
         by_output[SLOPE, 0] += slope
         by_output[SLOPE_SIZE, 0] += slope_size
         by_output[MEAN_IMAGE, 0] += mean
         return
-    _add_rows(r[:size].reshape(count, k), 0, none, count, each, ones, by_output[SLOPE])
-    _add_rows(value[:size].reshape(count, k), 0, none, count, each, ones, by_output[SLOPE_SIZE])
-    _add_rows(u[:size].reshape(count, k), 0, none, count, each, weight, by_output[MEAN_IMAGE])
+    _add_rows(r[:size].reshape(count, k), 0, count, ones, by_output[SLOPE])
+    _add_rows(value[:size].reshape(count, k), 0, count, ones, by_output[SLOPE_SIZE])
+    _add_rows(u[:size].reshape(count, k), 0, count, weight, by_output[MEAN_IMAGE])
 
 
 @_kernel
@@ -328,16 +351,16 @@ def dense_rows(X, fortran, offset, rows, tile, first_block, last_block, loss, a)
                 own = formed[q]
                 own[:] = a.offsets[q, : len(own)]
                 if fortran:
-                    _add_rows(X, 0, np.uint64(line), d, np.uint64(count), a.vectors[q, 0], own)
+                    _add_rows_of_part(X, 0, np.uint64(line), d, np.uint64(count), a.vectors[q, 0], own)
                 elif one:
-                    _add_dots(X, line, np.uint64(0), count, np.uint64(d), a.vectors[q, 0], own)
+                    _add_dots(X, line, count, a.vectors[q, 0], own)
                 else:
                     _add_products(X, line, count, a.vectors[q], own)
             _add_sums(loss, a, block, first, count, formed, space)
             if fortran:
-                _add_dots(X, 0, np.uint64(line), d, np.uint64(count), space[0], g[0])
+                _add_dots_of_part(X, 0, np.uint64(line), d, np.uint64(count), space[0], g[0])
             elif one:
-                _add_rows(X, line, np.uint64(0), count, np.uint64(d), space[0], g[0])
+                _add_rows(X, line, count, space[0], g[0])
             else:
                 _add_adjoints(X, line, count, space[0], g)
 
