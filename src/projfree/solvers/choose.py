@@ -111,6 +111,9 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
             most = working if lp is not None else 0
         if d <= most and min(MOST_PARAMETERS, fits) >= D:
             return solvers.ConstrainedNewton(), "with few features a Hessian is cheap, and few steps are needed"
+    if len(structure.free) and own.hessian and not own.quadratic_form and own.term_size is None and fast and f.convex:
+        why = "features outside the set leave models without curvature, and the set has a projection"
+        return solvers.AcceleratedProjectedGradient(BacktrackingGradient()), why
     if second_order and flat is not None and not (own.coupled and working * own.outputs > MOST_PARAMETERS):
         return solvers.WorkingSet(), f"most of the {d:,} features are zero at the minimum over this set"
     if products:
