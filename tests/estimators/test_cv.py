@@ -396,3 +396,16 @@ def test_radii_with_many_minimisers_are_scored_by_what_is_delivered():
     for radius, score in zip(search.radii_[0], search.cv_results_["mean_test_score"], strict=True):
         single = ConstrainedRegressor(p=1, radius=float(radius), standardize=False)
         assert score == pytest.approx(np.mean(cross_val_score(single, X, y, cv=4)), abs=0.05)
+
+
+@pytest.mark.filterwarnings("ignore:.*limit of the smoothed loss")  # at the best radius hardly a loss is left
+@pytest.mark.parametrize("loss", ["huber", "quantile"])
+def test_losses_without_curvature_at_zero_have_a_grid(loss):
+    """Where hardly a row lies within the scale of the loss, its curvature at zero says nothing about the path."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 3))
+    y = X @ [1.0, 2.0, 3.0] + 0.1 * rng.standard_normal(120)
+    X = np.column_stack([X, -y])
+    model = ConstrainedRegressorCV(loss, norm="l2").fit(X, y)
+    assert len(model.radii_[0]) > 10
+    assert model.score(X, y) > 0.99

@@ -21,6 +21,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
+from projfree.algebra import UNIT
 from projfree.checks import Array
 from projfree.estimators.inputs import TrainingSet
 from projfree.estimators.penalty import at_zero, has_working_sets, minimize_with_penalty, newton
@@ -182,15 +183,26 @@ class SecantPath(PathSolver):
             self._target *= self._ratio
             new = x + (self._height(self._target) - y) / slope if slope else math.inf
             new = min(max(new, NEAREST * x), FARTHEST * x) if x > 0.0 else new
-            level = self._level(new)
-            mu = self.multiplier(level, self.solve(np.array([level]))[0][0])
+            level, mu = self._at(new)
+            if x == 0.0 and mu < 0.5 * self._target:  # Huber's loss and others curve less far from their minimum
+                least = (self._height(self._target) - y) / self._slope(self._largest, self.f.smoothness())
+                new = min(new, least / UNIT)
+                while mu < 0.5 * self._target and new > least:
+                    new = max(0.1 * new, least)
+                    level, mu = self._at(new)
             if not (math.isfinite(level) and mu > self._ratio * self._target * SMALLEST):
                 self._target = 0.0  # nothing is held back any more
                 break
             levels.append(level)
             secant = (self._height(mu) - y) / (new - x)
-            self._secant = new, self._height(mu), secant if secant * slope > 0.0 else slope
+            right = secant * self._slope(self._largest, 1.0) > 0.0  # it has the sign of a line through exact solutions
+            self._secant = new, self._height(mu), secant if right else slope
         return np.array(levels)
+
+    def _at(self, x: float) -> tuple[float, float]:
+        """The level at a coordinate, and the multiplier of its solution."""
+        level = self._level(x)
+        return level, self.multiplier(level, self.solve(np.array([level]))[0][0])
 
 
 class RidgePath(SecantPath):
