@@ -200,3 +200,10 @@ def test_a_checkpoint_never_replaces_something_else(call, ratings, tmp_path, unc
             refused = call(*complete(ratings, tmp_path / "m", "--force", "--checkpoint", tmp_path / place))
             assert refused.exit_code == 2, refused.output
             assert told in refused.output, refused.output
+
+
+def test_a_table_without_the_columns_of_the_fit_is_named(call, ratings, table, tmp_path):
+    assert call("complete", ratings, "--out", tmp_path / "m").exit_code == 0
+    result = call("predict", tmp_path / "m", table)
+    assert result.exit_code == 2
+    assert "no column 'user'" in result.output

@@ -255,3 +255,15 @@ def test_a_fault_inside_is_not_called_bad_input(call, table, tmp_path, monkeypat
     assert "KeyError: 'missing'" in result.output
     assert "Traceback" not in result.output
     assert "Traceback" in call(*fit(table, tmp_path / "m", "--radius", 1, "--debug")).output
+
+
+def test_an_alias_of_a_norm_needs_no_exponent(call, table, tmp_path):
+    record = call.json(*fit(table, tmp_path / "m", "--norm", "l1", "--radius", 2))
+    assert record["p"] == 1.0
+    assert abs(np.abs(load(tmp_path / "m").coef_).sum() - 2.0) < 1e-9
+    assert call.json(*fit(table, tmp_path / "s", "--norm", "l1"))["p"] == 1.0
+    assert call("explain", table, "--target", "y", "--norm", "l1").exit_code == 0
+
+
+def test_a_target_that_is_named_twice_counts_once(call, table, tmp_path):
+    assert call.json(*fit(table, tmp_path / "m", "--target", "y", "--radius", 2))["features"] == 3

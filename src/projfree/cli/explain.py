@@ -20,7 +20,7 @@ def explain(
     loss: options.LossName = "auto",
     quantile: options.Level = None,
     norm: options.Norm = "lp",
-    p: options.Exponent = "2",
+    p: options.Exponent = None,
     q: options.AcrossGroups = None,
     feature_groups: options.FeatureGroups = None,
     radius: options.Radius = None,

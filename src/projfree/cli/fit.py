@@ -15,7 +15,7 @@ from projfree.cli import options
 from projfree.cli.output import DONE, SHORT, check_place, guarded, note, reporting, save_model, show_fields, show_json
 from projfree.cli.tables import Rows, column_of, read_rows
 from projfree.estimators.encoding import pack_encoder
-from projfree.estimators.problem import ZERO_RADIUS
+from projfree.estimators.problem import ZERO_RADIUS, norm_and_exponent
 from projfree.run import ProgressBar
 
 EPILOG = (
@@ -37,7 +37,7 @@ def fit(
     loss: options.LossName = "auto",
     quantile: options.Level = None,
     norm: options.Norm = "lp",
-    p: options.Exponent = "2",
+    p: options.Exponent = None,
     q: options.AcrossGroups = None,
     feature_groups: options.FeatureGroups = None,
     radius: options.Radius = None,
@@ -75,7 +75,7 @@ def fit(
     settings |= {"tol": tol, "max_iter": max_iter, "time_limit": time_limit, "random_state": seed}
     settings["verbose"] = 2 if verbose else 0
 
-    def fitted(on: Array, size: dict[str, float], exponents: list[float], folds: int | None) -> tuple[Any, Any]:
+    def fitted(on: Array, size: dict[str, float], exponents: list[float | None], folds: int | None) -> tuple[Any, Any]:
         encoder = rows.encoder(on)
         model = estimator(rows.loss, size, exponents, folds, groups_of(feature_groups, rows, encoder, data), settings)
         if not (verbose or quiet or json):
@@ -122,8 +122,10 @@ def given_size(radius: float | None, C: float | None, alpha: float | None, cv: i
     return size
 
 
-def exponents_of(text: str) -> list[float]:
-    """The exponents of --p: one, or those from which cross-validation chooses."""
+def exponents_of(text: str | None) -> list[float | None]:
+    """The exponents of --p: one, that of the norm, or those from which cross-validation chooses."""
+    if text is None:
+        return [None]
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
@@ -131,7 +133,7 @@ def exponents_of(text: str) -> list[float]:
 
 
 def estimator(
-    loss: str, size: dict[str, float], p: list[float], folds: int | None, groups: Any, settings: dict[str, Any]
+    loss: str, size: dict[str, float], p: list[float | None], folds: int | None, groups: Any, settings: dict[str, Any]
 ) -> Any:
     """The estimator of the options; with ``folds``, the one that chooses the radius by cross-validation."""
     from projfree import estimators
@@ -209,7 +211,7 @@ def _record(model: Any, rows: Rows, chosen: dict[str, Any] | None) -> dict[str, 
         "seconds": result.seconds,
         "compile_seconds": result.compile_seconds,
         "radius": model.radius_,
-        "p": chosen["p"] if chosen else model.p,
+        "p": norm_and_exponent(model.norm, chosen["p"] if chosen else model.p)[1],
         "solver": repr(result.solver),
         "rows": len(rows),
         "features": model.n_features_in_,

@@ -67,7 +67,12 @@ Level = Annotated[
 ]
 Norm = Annotated[str, option("The norm of the ball: lp, group or schatten.")]
 Exponent = Annotated[
-    str, option("Its exponent; inf is allowed. Cross-validation chooses from several, as 1,1.5,2.", "--p")
+    str | None,
+    option(
+        "Its exponent, by default 1 for l1, nuclear and schatten, else 2; inf is allowed. Cross-validation chooses "
+        "from several, as 1,1.5,2.",
+        "--p",
+    ),
 ]
 AcrossGroups = Annotated[float | None, option("For --norm group: the exponent across groups, 1 by default.", "--q")]
 FeatureGroups = Annotated[

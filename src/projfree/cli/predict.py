@@ -88,7 +88,7 @@ def _lines(
         frame, remark = read_table(path, sep, header, [*levels, *ids])
         note(remark, quiet or not remark)
         for name in ids:
-            column = column_of(list(frame.columns), name, "the table", path)
+            column = _id_column(frame, name, path)
             frame[column] = frame[column] if ids[name] else as_ids(frame[column])
         frames = iter([frame])
     for frame in frames:
@@ -114,10 +114,18 @@ def _ids(fitted: Any) -> dict[str, bool]:
     return {str(name): kind not in "iufb" for name, kind in zip(fitted.columns[:2], kinds, strict=True)}
 
 
+def _id_column(frame: Any, name: str, path: Path) -> str:
+    """The column of users or items, by the name or the number that it had in the fit."""
+    try:
+        return column_of(list(frame.columns), name, "--columns", path)
+    except ValueError:
+        raise ValueError(f"{str(path)!r} has no column {name!r}, which the model was fitted on.") from None
+
+
 def _features(fitted: Any, frame: Any, path: Path, text: list[str], impute: bool) -> Any:
     """The columns that the model was fitted on, in its order."""
     if hasattr(fitted, "user_ids_"):
-        return frame[[column_of(list(frame.columns), str(name), "the table", path) for name in fitted.columns[:2]]]
+        return frame[[_id_column(frame, str(name), path) for name in fitted.columns[:2]]]
     names = getattr(fitted, "feature_names_in_", None)
     if names is None:
         if frame.shape[1] != fitted.n_features_in_:

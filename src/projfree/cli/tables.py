@@ -265,7 +265,7 @@ def read_rows(
     extra, large = [] if one_hot in ("auto", "none") else one_hot.split(","), _too_large(path)
     frame, remark = (_no_rows(path), "") if large else read_table(path, sep, header, extra)
     columns, remarks = list(frame.columns), [remark]
-    y_names = [column_of(columns, name, "--target", path) for name in targets]
+    y_names = list(dict.fromkeys(column_of(columns, name, "--target", path) for name in targets))
     gone = [column_of(columns, name, "--drop", path) for name in drop]
     if large:
         return _streamed(path, [name for name in columns if name not in (*y_names, *gone)], y_names, loss)
