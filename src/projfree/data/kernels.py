@@ -45,8 +45,8 @@ from projfree.numerics.sums import tree_sum
 if TYPE_CHECKING:
     from projfree.data.rows import Blocks
 
-#: Rows of a tile, at most; a quarter of them for several outputs, and at least a quarter in Fortran order, where
-#: columns are read in runs of so many; an eighth of them for sparse rows, whose entries then stay in the first cache.
+#: Rows of a tile, at most; at least a quarter in Fortran order, where columns are read in runs of so many; an eighth
+#: for sparse rows, whose entries then stay in the first cache.
 TILE = 256
 #: Points and outputs of a pass, at most: the products of more outputs are those of a matrix, which BLAS multiplies.
 MOST_POINTS, MOST_OUTPUTS = 4, 16
@@ -129,7 +129,7 @@ class Compiled:
         fortran = not X.flags.c_contiguous
         if (fortran and not (X.flags.f_contiguous and one)) or not X.flags.aligned:
             return None
-        tile = TILE if one else TILE // 4
+        tile = TILE
         while tile > (TILE // 4 if fortran else 8) and tile * X.shape[1] * X.itemsize > TILE_BYTES // 4:
             tile //= 2  # a divisor of `TILE`, so that chunks of a file can begin where a tile does
         return self._work(dense_rows, _read_only(X.T if fortran else X, X.dtype), fortran, offset, self._rows, tile)
