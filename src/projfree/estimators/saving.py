@@ -47,7 +47,7 @@ DROPPED = ("state", "plan")
 
 #: Parameters that are never written, and never taken from a file: objects of the user's, places to write to, and tables
 #: that a fit has kept in its own form.
-NEVER_SAVED = ("callbacks", "checkpoint", "verbose", "user_features", "item_features")
+NEVER_SAVED = ("callbacks", "verbose", "user_features", "item_features")
 #: Classes that a file may name; an estimator may have more of them in ``_saved_types``.
 TYPES: dict[str, type] = {
     name: value
