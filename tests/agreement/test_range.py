@@ -35,20 +35,18 @@ def test_derivatives_whose_squares_vanish(path_taken):
     assert result.value >= result.bound
 
 
-@pytest.mark.parametrize("weight", [[2.0, 1.5e-323], [1e300, 3e-16], [1.0, 9e-291]])
+@pytest.mark.parametrize("weight", [[2.0, 1.5e-323], [1e300, 3e-16], [1.0, 9e-101]])
 def test_weights_that_lose_their_digits_are_refused(weight):
     with pytest.raises(
-        ValueError, match=r"`sample_weight` must be zero or at least 1e-290 times the largest, got .*e-"
+        ValueError, match=r"`sample_weight` must be zero or at least 1e-100 times the largest, got .*e-"
     ):
         as_data(np.ones((2, 1)), [0.0, 1e150], weight)
 
 
-@pytest.mark.parametrize("ratio", [1.1e-290, 1e-200, 1e-17])
+@pytest.mark.parametrize("ratio", [1.1e-100, 1e-60, 1e-17])
 @pytest.mark.parametrize("unit", [1.0, 1e300, 1e-15])
 def test_weights_that_differ_as_much_as_they_may(ratio, unit, path_taken):
     """The minimum over [-1, 1] of the mean of w^2 and (w - y)^2, weighted, is at w = 1 for large y."""
-    if unit > 1.0 and ratio < 1e-200:
-        pytest.skip("the square of y times the sum of the weights is no number")
     weight, y = [unit, ratio * unit], 3.0 / math.sqrt(ratio)
     f = Objective(Squared(), as_data(np.ones((2, 1)), [0.0, y], weight))
     a, b = map(Fraction, weight)

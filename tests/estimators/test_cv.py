@@ -1,11 +1,15 @@
 """Choosing radius and exponent: grids, scores, results, and what goes along."""
 
+import warnings
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
+from sklearn.datasets import make_regression
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LassoCV, MultiTaskLasso, Ridge
 from sklearn.metrics import accuracy_score, log_loss, make_scorer, mean_absolute_error, r2_score
 from sklearn.model_selection import (
@@ -409,3 +413,13 @@ def test_losses_without_curvature_at_zero_have_a_grid(loss):
     model = ConstrainedRegressorCV(loss, norm="l2").fit(X, y)
     assert len(model.radii_[0]) > 10
     assert model.score(X, y) > 0.99
+
+
+@pytest.mark.parametrize("loss", ["huber", "quantile"])
+def test_l_1_grids_of_losses_without_curvature_at_zero(loss):
+    X, y = make_regression(30, 40, n_informative=3, noise=5.0, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a fit that nearly meets all rows has no relative gap
+        model = ConstrainedRegressorCV(loss, norm="l1", cv=2, radii=10).fit(X, y)
+    assert model.radius_ > 0.0
+    assert model.score(X, y) > 0.5

@@ -183,9 +183,11 @@ class SecantPath(PathSolver):
             self._target *= self._ratio
             new = x + (self._height(self._target) - y) / slope if slope else math.inf
             new = min(max(new, NEAREST * x), FARTHEST * x) if x > 0.0 else new
+            if x == 0.0 and math.isinf(self._level(new)):  # there is no such radius
+                new = self._least(y) / UNIT
             level, mu = self._at(new)
             if x == 0.0 and mu < 0.5 * self._target:  # Huber's loss and others curve less far from their minimum
-                least = (self._height(self._target) - y) / self._slope(self._largest, self.f.smoothness())
+                least = self._least(y)
                 new = min(new, least / UNIT)
                 while mu < 0.5 * self._target and new > least:
                     new = max(0.1 * new, least)
@@ -198,6 +200,10 @@ class SecantPath(PathSolver):
             right = secant * self._slope(self._largest, 1.0) > 0.0  # it has the sign of a line through exact solutions
             self._secant = new, self._height(mu), secant if right else slope
         return np.array(levels)
+
+    def _least(self, y: float) -> float:
+        """The coordinate below which the multiplier is above its target, from the height ``y`` at 0."""
+        return (self._height(self._target) - y) / self._slope(self._largest, self.f.smoothness())
 
     def _at(self, x: float) -> tuple[float, float]:
         """The level at a coordinate, and the multiplier of its solution."""

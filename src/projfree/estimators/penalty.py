@@ -39,7 +39,7 @@ from projfree.runtime import single_blas
 from projfree.sets import ConstraintSet, GroupBall, Positive, WithFree
 from projfree.sets.base import resized
 from projfree.solvers.choose import MOST_PARAMETERS
-from projfree.solvers.working_set import SHARE, SMALLEST, FeatureModel, working_set
+from projfree.solvers.working_set import MOST_DAMPING, SHARE, SMALLEST, FeatureModel, working_set
 
 if TYPE_CHECKING:
     from projfree.estimators.base import PreparedFit
@@ -233,13 +233,13 @@ def minimize_with_penalty(
     def at(w: Array) -> Evaluation:
         return f.evaluate(f.point(w, here.intercept), keep=True)
 
-    here, value, gap = look(here)
+    (here, value, gap), damping = look(here), 0.0
     for _ in range(STEPS):
         if gap <= (0.0 if tol <= GAP_SETTLED else tol * abs(value)) or expired():
             break
         w, g = here.point.w, here.slope.gradient
         try:
-            model = FeatureModel(f, ball, here.point, g, working_set(flat, w, g, level, SMALLEST))
+            model = FeatureModel(f, ball, here.point, g, working_set(flat, w, g, level, SMALLEST), damping)
         except Expired:
             break
         norm = flat.norm(w)
@@ -249,13 +249,19 @@ def minimize_with_penalty(
         penalty = replace(model.ball, radius=math.inf)
         new = model.parameter(minimize_group_l1(model.columns, model.b, penalty, model.start, level, goal).w)
         there, share = look(at(new)), 1.0
-        rounding = 4.0 * UNIT * abs(value)
+        rounding, raised = 4.0 * UNIT * abs(value), min(max(4.0 * damping, 1.0), MOST_DAMPING)
         while there[1] >= value - rounding and not (there[1] <= value + rounding and there[2] < gap):
             share *= 0.5
             if share <= UNIT or expired():
-                return here, gap <= tol * abs(value)
+                break
             there = look(at(w + share * (new - w)))
-        here, value, gap = there
+        else:
+            here, value, gap = there
+            damping = 0.5 * damping if share == 1.0 else raised
+            continue
+        if damping == raised or expired():
+            break
+        damping = raised  # a model without curvature proposes points far away
     return here, gap <= tol * abs(value)
 
 

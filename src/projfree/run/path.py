@@ -53,6 +53,16 @@ class Path:
         """For each radius the penalty on the norm that it amounts to; decreasing, zero where the ball does not bind."""
         return np.array([result.multiplier for result in self.results])
 
+    @property
+    def values(self) -> Array:
+        """The objective at each solution."""
+        return np.array([result.value for result in self.results])
+
+    @property
+    def n_passes(self) -> float:
+        """Reads of the data for all radii together."""
+        return float(sum(result.n_passes for result in self.results))
+
 
 def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array, **settings: Any) -> Path:
     """Minimise an objective over balls of several radii, from the smallest to the largest.
