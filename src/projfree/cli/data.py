@@ -78,7 +78,10 @@ def get(name: Name) -> None:
             got = download(source, progress)
     except OSError as error:
         fail(f"{source.url} cannot be reached ({type(error).__name__}); go online and try again, or {by_hand}.")
-    load_year(standardize=False) if name == "year" else load_movielens(name.removeprefix("movielens-"))  # type: ignore[arg-type]
+    if name == "year":
+        load_year(standardize=False)
+    else:
+        load_movielens(name.removeprefix("movielens-"))  # type: ignore[arg-type]  # `Name` admits no others
     typer.echo(str(got))
 
 
