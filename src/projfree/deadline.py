@@ -10,7 +10,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 #: Seconds that a run gets of a time limit which others have used up: enough to return where it begins.
@@ -24,16 +24,10 @@ class Expired(Exception):  # noqa: N818 - no error: the run returns to where the
 
 
 @contextmanager
-def _until(end: float) -> Iterator[None]:
-    token = _END.set(end)
-    try:
-        yield
-    finally:
-        _END.reset(token)
-
-
-def deadline(seconds: float | None) -> AbstractContextManager[None]:
+def deadline(seconds: float | None, *, beyond: bool = False) -> Iterator[None]:
     """Let `expired` be True from so many seconds on, if any; within another deadline the earlier of the two counts.
+
+    With ``beyond`` that one does not count: for the last steps of an answer, which is worth little without them.
 
     Examples
     --------
@@ -44,12 +38,12 @@ def deadline(seconds: float | None) -> AbstractContextManager[None]:
     >>> expired()
     False
     """
-    return _until(_END.get() if seconds is None else min(_END.get(), time.monotonic() + seconds))
-
-
-def ignore_deadline() -> AbstractContextManager[None]:
-    """For the last steps of an answer, which are short and without which it is worth little."""
-    return _until(math.inf)
+    own = math.inf if seconds is None else time.monotonic() + seconds
+    token = _END.set(own if beyond else min(_END.get(), own))
+    try:
+        yield
+    finally:
+        _END.reset(token)
 
 
 def remaining() -> float:

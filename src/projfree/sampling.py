@@ -10,8 +10,7 @@ import numpy as np
 
 from projfree.algebra import Point
 from projfree.checks import count, positive
-from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.base import Evaluation, SmoothFunction
 
 
 class Sampling(ABC):

@@ -17,8 +17,7 @@ import numpy as np
 from projfree.algebra import Point, inner, size, square
 from projfree.checks import Array, positive
 from projfree.deadline import expired
-from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.base import Evaluation, SmoothFunction
 from projfree.objectives.hull import Hull
 from projfree.objectives.rounding import ROUNDING, is_rounding
 

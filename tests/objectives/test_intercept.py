@@ -134,7 +134,7 @@ def test_the_constant_model_comes_first(build, loss, outputs):
     """At w = 0 the intercept is known beforehand: means, class frequencies."""
     problem = build(loss, outputs, intercept=True, weighted=True)
     x = problem.f.evaluate(problem.f.point(np.zeros(problem.f.shape)), tangent=False)
-    np.testing.assert_allclose(x.intercept, problem.f.intercept_strategy.constant, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(x.intercept, problem.f.intercept.constant, rtol=1e-10, atol=1e-12)
     if isinstance(loss, Squared):
         np.testing.assert_allclose(x.intercept, problem.s @ problem.y, rtol=1e-13)
     if isinstance(loss, Softmax):

@@ -20,7 +20,7 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.base import Evaluation
 
 BALL = LpBall(1.5, 1.0)
 

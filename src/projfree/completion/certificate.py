@@ -11,7 +11,7 @@ import numpy as np
 from projfree.algebra import LowRank, Point
 from projfree.completion.factors import Factors
 from projfree.completion.problem import CompletionProblem
-from projfree.deadline import LEAST_LEFT, ignore_deadline, remaining
+from projfree.deadline import LEAST_LEFT, deadline, remaining
 from projfree.run import Result, minimize
 from projfree.run.certificate import refuse_contradiction
 from projfree.run.loop import LEAST_SCALE
@@ -66,7 +66,7 @@ def improve(
 ) -> tuple[CertifiedModel, Result]:
     """Go on with accelerated projected gradients; the value does not rise, and the bound does not fall."""
     left = remaining()
-    with ignore_deadline():  # the check at exit is outside of the limit, as that of every run
+    with deadline(None, beyond=True):  # the check at exit is outside of the limit, as that of every run
         result = minimize(
             f,
             f.ball(radius),

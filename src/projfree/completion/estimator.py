@@ -29,7 +29,7 @@ from projfree.completion.ratings import GivenRatings, Ratings, read_ratings, ref
 from projfree.completion.recommend import Recommender
 from projfree.completion.selection import WEIGHTS, HeldOut, choose, most_sweeps, run_sweeps, usual_range
 from projfree.completion.side_information import Features
-from projfree.deadline import deadline, expired, ignore_deadline
+from projfree.deadline import deadline, expired
 from projfree.estimators.base import progress, warn_of_gap
 from projfree.estimators.robust import HUBER, residual_scale, weighted_median
 from projfree.losses import Huber, Logistic, Loss, Squared
@@ -418,7 +418,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             self.strength_ = strongest(f)
         found = Factors.of_point(f, state.x, state.sigma).exact(f)
         if not state.t:
-            with ignore_deadline():
+            with deadline(None, beyond=True):
                 b = f.open().evaluate(found.point(f), tangent=False).intercept
             found = found.with_offsets(np.asarray(b))
         norm = found.norm(f.p)
@@ -438,7 +438,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             )
         if self.certify:
             announce(others, "certificate")
-            with ignore_deadline():
+            with deadline(None, beyond=True):
                 into._take(certified(f, self.factors_, self.radius_, sharp=self.certify == "sharp"))
 
     def _take(self, found: CertifiedModel) -> None:
@@ -475,7 +475,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         f = self._problem(ratings)
         with self._watched(math.inf if time_limit is None else time_limit) as callbacks:
             if not math.isfinite(self.value_):
-                with ignore_deadline():
+                with deadline(None, beyond=True):
                     self._take(certified(f, self.factors_, self.radius_, sharp=False))
             known = CertifiedModel(self.factors_, self.value_, self.bound_, self.relative_gap_)
             if known.relative_gap <= tol:

@@ -24,8 +24,7 @@ from projfree.completion.bias_terms import ObservedLoss
 from projfree.completion.side_information import Features, SideInformation, StackedPattern
 from projfree.data.local import checked_weights
 from projfree.losses.base import Loss
-from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
-from projfree.objectives.evaluation import Evaluation, Memory
+from projfree.objectives.base import Evaluation, FunctionStructure, Memory, SmoothFunction
 from projfree.objectives.hull import Hull
 from projfree.sets import SchattenBall
 
@@ -140,8 +139,7 @@ class CompletionProblem(SmoothFunction):
     def evaluate(
         self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, read: bool = True, **_: bool
     ) -> Evaluation:
-        check_point(self, x)
-        known = self._memory.recall(x, tangent)
+        known = self._memory.recall(self, x, tangent)
         if known is not None or not read:
             return known or Evaluation(x, math.nan)
         self._reads += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -59,7 +59,7 @@ def run_sweeps(
     ball = f.ball(radius)
     if state is None:
         state = solver.init(f, ball, f.point(ball.centre(f.shape)), seed)
-    run = Run(f, ball, solver, state, tol=0.0, max_iter=max_iter, record=0, certifies=False)
+    run = Run(f, ball, replace(state, solver=solver), tol=0.0, max_iter=max_iter, record=0, certifies=False)
     if written is not None:
         written.restore(run)
     with single_blas():

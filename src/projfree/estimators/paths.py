@@ -27,7 +27,7 @@ from projfree.estimators.inputs import TrainingSet
 from projfree.estimators.penalty import at_zero, has_working_sets, minimize_with_penalty, newton
 from projfree.estimators.problem import Problem, inside, own_norm
 from projfree.objectives import QuadraticForm
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.base import Evaluation
 from projfree.run import path
 from projfree.run.certificate import multiplier
 from projfree.sets import ConstraintSet, GroupBall

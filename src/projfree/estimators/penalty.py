@@ -28,8 +28,7 @@ from projfree.checks import Array
 from projfree.deadline import Expired, deadline, expired
 from projfree.estimators.problem import ZERO_RADIUS, ball_through, inside, own_norm
 from projfree.numerics.group_l1_qp import minimize_group_l1
-from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.base import Evaluation, SmoothFunction
 from projfree.objectives.hessian import Hessian
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.run import Result, Status, minimize

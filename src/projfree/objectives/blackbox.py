@@ -13,8 +13,7 @@ import numpy as np
 from projfree.algebra import UNIT, Minorant, Point, inner, mix, square
 from projfree.algebra.minorant import size
 from projfree.checks import Array, at_least, count, flag, positive, real_array, shown
-from projfree.objectives.base import CalledFunction, FunctionStructure, SmoothFunction
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.base import CalledFunction, Evaluation, FunctionStructure, SmoothFunction
 from projfree.objectives.hull import Hull, Local, Look
 from projfree.objectives.rounding import FEW
 

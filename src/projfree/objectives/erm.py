@@ -9,22 +9,21 @@ from typing import Any, Self
 
 import numpy as np
 
-from projfree.algebra import Minorant, Point
+from projfree.algebra import UNIT, Minorant, Point
 from projfree.checks import Array, flag, instance
 from projfree.data.base import Data
-from projfree.data.gram import Gram, largest_eigenvalue
-from projfree.data.rows import tangent_size
+from projfree.data.gram import largest_eigenvalue
 from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import Loss, SmoothedLoss
 from projfree.losses.softmax import Softmax
 from projfree.losses.squared import is_squared
-from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
-from projfree.objectives.evaluation import Evaluation, Memory
+from projfree.objectives.base import Evaluation, FunctionStructure, Memory, SmoothFunction
 from projfree.objectives.hessian import RowHessian
 from projfree.objectives.hull import Hull, Local
-from projfree.objectives.intercept import Centred, Intercept, Profiled
+from projfree.objectives.intercept import Intercept, outer
 from projfree.objectives.quadratic import QuadraticForm, gram_form
+from projfree.objectives.rounding import Rounding
 from projfree.objectives.row_steps import HullSums, SquaredDifference, Sums, TangentSums, ValueSum
 
 
@@ -68,11 +67,13 @@ class Objective(SmoothFunction):
                 f"`fit_intercept=True` needs a loss of single outputs, or `Softmax()`: how far those of {loss!r} may "
                 "lie apart is not known; leave it out, or give `X` a column of ones."
             )
-        kind = Intercept if not self.fit_intercept else Centred if is_squared(loss) else Profiled
         self.loss, self.convex, self.data = loss, loss.convex, data.with_targets(loss.targets)
         self.outputs = loss.outputs(self.data.quantile(1.0)[None])
         self.shape, k = data.shape(self.outputs), math.prod(self.outputs)
-        self.intercept_strategy = strategy = kind(loss, self.data, self.outputs)
+        rounding = Rounding.of(loss, self.data, self.outputs)
+        self.intercept = Intercept(loss, self.data, self.outputs) if self.fit_intercept else None
+        if self.intercept is not None:
+            rounding = replace(rounding, constant=self.intercept.constant, spread=self.intercept.spread)
         # A Hessian needs a table of features, for entries of a matrix have too many parameters; of losses that couple
         # outputs, softmax is the one whose curvature is known to be a sum of squares over pairs.
         hessian = len(data.shape(())) == 1 and (not loss.coupled or type(loss) is Softmax)
@@ -87,10 +88,10 @@ class Objective(SmoothFunction):
             loss=loss,
             least=loss.lower_bound,
             smoothing_error=loss.smoothing_error * k if isinstance(loss, SmoothedLoss) else 0.0,
-            term_size=None if math.isfinite(loss.smoothness) else strategy.rounding.floor,
+            term_size=None if math.isfinite(loss.smoothness) else rounding.floor,
             pattern=getattr(self.data.column_stats.mean, "pattern", None),
-            intercept_shape=None if strategy.constant is None else strategy.constant.shape,
-            rounding=strategy.rounding,
+            intercept_shape=None if self.intercept is None else self.intercept.constant.shape,
+            rounding=rounding,
         )
         self.workspace, self._memory = self.data.open(), Memory()
         #: What one pass found for good, such as the Gram matrix, shared by all that were opened from this one.
@@ -115,44 +116,62 @@ class Objective(SmoothFunction):
         keep: bool = False,
         near: bool = False,
     ) -> Evaluation:
-        check_point(self, x)
-        known = None if also or near else self._memory.recall(x, tangent)
-        if known is not None:
+        known = self._memory.recall(self, x, tangent)
+        if known is not None and not (also or near):
             return known
-        if not read and (tangent or not self.workspace.holds(x)):
+        workspace, points = self.workspace, (x, *also)
+        held = workspace.holds(x)
+        if not read and (tangent or not held):
             return Evaluation(x, math.nan)
-        strategy, workspace, points = self.intercept_strategy, self.workspace, (x, *also)
-        alone = tangent and not (x.of or near or workspace.holds(x))
-        b = tuple(map(strategy.guess, points)) if near else strategy.locate(workspace, points)
+        b = self._intercepts(points, near)
         if tangent:
-            found = self._tangent(workspace, points, b, keep=keep or self._exact)
-            found = found if near and strategy.searched else replace(found, rest=None)
+            found = self._tangent(workspace, points, b, keep or self._exact, near)
+            # A search for the intercept ends early at a deadline, which the check at exit has not.
+            found = replace(found, fresh=not (x.of or near or held or self._exact or expired()))
         else:
             found = Evaluation(x.alone(b[0]), float(workspace.fold(ValueSum(self.loss, b[0]), (x,))[0]))
-        # A search for the intercept ends early at a deadline, which the check at exit has not.
-        found = replace(found, fresh=alone and not expired() and not self._exact)
         if self._exact or self.structure.smoothing_error:
             found = self._report(found)
         return self._memory.keep(found)
 
+    def _intercepts(self, points: tuple[Point, ...], near: bool) -> tuple[Array | None, ...]:
+        """The best intercepts at some points, or those ``near`` them that take no search; None where there are none."""
+        if self.intercept is None:
+            return (None,) * len(points)
+        return tuple(map(self.intercept.guess, points)) if near else self.intercept.locate(self.workspace, points)
+
     def _tangent(
-        self, workspace: Workspace, points: tuple[Point, ...], b: tuple[Array | None, ...], keep: bool = False
+        self,
+        workspace: Workspace,
+        points: tuple[Point, ...],
+        b: tuple[Array | None, ...],
+        keep: bool = False,
+        near: bool = False,
     ) -> Evaluation:
         """The tangent at the first point and the values at the others, with intercepts as given, in one read."""
         packed, g = workspace.sweep(TangentSums(self.loss, b), points, keep=keep)
-        own = tangent_size(self.structure.outputs, 1)
-        sums = Sums.unpack(packed[:own])
-        g, at, moved = self.intercept_strategy.recentre(sums, g, b[0])
-        constant_error, gradient_error = self.intercept_strategy.rounding.of_tangent(sums, at)
+        own = len(packed) - len(points) + 1
+        sums, at, moved, rest = Sums.unpack(packed[:own]), b[0], 0.0, None
+        stats, rounding = self.data.column_stats, self.structure.rounding
+        assert rounding is not None
+        if self.intercept is not None and at is not None:
+            if self.intercept.searched:
+                rest = sums.slope if near else None
+            else:  # rows enter the gradient about their mean, so that it is the same at any intercept
+                slope = sums.slope.reshape(self.outputs)
+                moved = UNIT * rounding.units * stats.row_norm * float(np.add.reduce(np.abs(slope), axis=None))
+                at = at + sums.recentre(self.loss.smoothness).reshape(self.outputs)
+                g = g - outer(stats.mean, slope)
+        constant_error, gradient_error = rounding.of_tangent(sums, at)
         # For squares: rows that are off by e move the tangent by the derivative times e, by Cauchy-Schwarz; what is
         # left of other columns adds its square to the values, where (a + b t)^2 <= 2 a^2 + 2 b^2 t^2.
-        off, slope = self.data.column_stats.errors, math.sqrt(sums.square)
-        constant_error += slope * off.targets + 2.0 * off.targets_left**2
-        gradient_error += slope * off.features + moved
+        off, steep = stats.errors, math.sqrt(sums.square)
+        constant_error += steep * off.targets + 2.0 * off.targets_left**2
+        gradient_error += steep * off.features + moved
         m = Minorant(sums.value - sums.along, g, constant_error, gradient_error, 2.0 * off.features_left**2)
         further = zip(points[1:], b[1:], packed[own:].tolist(), strict=True)
         also = tuple([Evaluation(p.alone(c), v) for p, c, v in further])
-        return Evaluation(points[0].alone(at), sums.value, m, also, rest=sums.slope)
+        return Evaluation(points[0].alone(at), sums.value, m, also, rest=rest)
 
     def _report(self, found: Evaluation) -> Evaluation:
         """An evaluation of a smoothed loss with that of the reported function, which exceeds it by so much at most.
@@ -185,14 +204,15 @@ class Objective(SmoothFunction):
         return f
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
-        b = self.intercept_strategy.guess(x)
-        return Minorant(-np.inf, self._tangent(self.workspace.sample(m, rng), (x,), (b,)).slope.gradient)
+        b = self._intercepts((x,), near=True)
+        return Minorant(-np.inf, self._tangent(self.workspace.sample(m, rng), (x,), b).slope.gradient)
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None) -> Hull:
-        strategy, loss = self.intercept_strategy, self.loss
+        loss, intercept = self.loss, self.intercept
+        searched = intercept if intercept is not None and intercept.searched else None
 
         def expanded(own: tuple[Point, ...], m: Array, b: Array) -> Local:  # about the best intercept of each point
-            shifts = tuple([0.0 if c is None else c for c in strategy.locate(self.workspace, own)])
+            shifts = tuple([0.0 if c is None else c for c in self._intercepts(own, near=False)])
             return Local.unpack(self.workspace.fold(HullSums(loss, (0.0,) * len(m), shifts=shifts), own), len(m))
 
         def look(own: tuple[Point, ...], m: Array, b: Array) -> Local:
@@ -201,34 +221,23 @@ class Objective(SmoothFunction):
 
         def bound() -> float:
             # The variance of the difference of predictions, or its mean square: no less, whatever the shift is.
-            shift = strategy.mean_prediction(points[1].w - points[0].w) if loss.convex and strategy.searched else 0.0
+            shift = searched.mean_prediction(points[1].w - points[0].w) if searched and loss.convex else 0.0
             return smoothness_of(loss) * float(self.workspace.fold(SquaredDifference(shift), points[:2])[0])
 
         if is_squared(loss):
             return Hull(self, points, expanded, gradient=gradient)
-        b = strategy.guess(points[0]) if strategy.searched else None
+        b = None if searched is None else searched.guess(points[0])
         return Hull(self, points, look, bound, gradient=gradient, convex=loss.convex, intercept=b)
 
     def hessian(self, x: Point, features: Array | None = None) -> RowHessian:
         return RowHessian(self, x, features)
 
-    def located_intercept(self, x: Point) -> Array | None:
-        """The intercept at ``x``: the one that was found before, for a convex loss the one that it has, or the best."""
-        known = self._memory.recall(x, tangent=False)
-        if known is not None:
-            return known.intercept
-        strategy, near = self.intercept_strategy, self.convex and x.intercept is not None
-        return strategy.guess(x) if near else strategy.locate(self.workspace, (x,))[0]
-
     def quadratic_form(self) -> QuadraticForm | None:
         if self.structure.quadratic_form and "quadratic form" not in self.shared:
             self.workspace.rows_read += self.data.n  # first, for a read that a deadline cuts short counts as well
-            self.use_gram(self.data.gram())
+            form = gram_form(self.data.gram(), self.fit_intercept, self.data.column_stats.errors)
+            self.shared["quadratic form"] = form
         return self.shared.get("quadratic form")
-
-    def use_gram(self, gram: Gram) -> None:
-        """Form the quadratic form from moments of the same rows that were added up elsewhere, which saves the pass."""
-        self.shared["quadratic form"] = gram_form(gram, self.fit_intercept, self.data.column_stats.errors)
 
     def smoothness(self) -> float:
         smoothness = smoothness_of(self.loss)

@@ -74,6 +74,8 @@ class Hessian(ABC):
 class RowHessian(Hessian):
     """The Hessian of a mean of losses over rows.
 
+    It is taken at the intercept that the point has, and at the best one where it has none.
+
     The matrix costs one read and O(n d^2) work for each pair of outputs that the loss couples. A product costs one
     read, two where an intercept couples outputs; with an intercept and a loss that is neither quadratic nor coupled,
     one read more is made for the first of them.
@@ -93,11 +95,11 @@ class RowHessian(Hessian):
         self._f, self._workspace, self._x, self._features = f, f.workspace, x, features
         self._loss, self._outputs, self._k = f.loss, f.outputs, f.structure.outputs
         self._constant, self._free = is_squared(f.loss), f.fit_intercept
-
-    @cached_property
-    def _b(self) -> Array | float:
-        b = None if self._constant else self._f.located_intercept(self._x)
-        return 0.0 if b is None else b
+        # The intercept, which the curvature of squares does not depend on.
+        self._b: Array | float = 0.0
+        if f.intercept is not None and f.intercept.searched:
+            b = x.intercept if x.intercept is not None and x.intercept.shape == f.outputs else None
+            self._b = f.intercept.locate(f.workspace, (x,))[0] if b is None else b
 
     @property
     def matrix(self) -> Array:  # type: ignore[override]
@@ -154,10 +156,10 @@ class RowHessian(Hessian):
 
     def times(self, v: Array) -> Array:
         x = Point(frozen(np.array(v)))
-        if not self._free:
+        if self._f.intercept is None:
             return np.asarray(self._sweep(x, 0.0)[1])
         # About the mean, so that little is left to be taken off.
-        shift = self._f.intercept_strategy.mean_prediction(x.w)
+        shift = self._f.intercept.mean_prediction(x.w)
         if self._loss.coupled:
             rest = self._workspace.fold(CurvatureTimes(self._loss, self._b, shift), (self._x, x))
             away: Array = np.linalg.lstsq(self._of_intercept[0], rest, rcond=RCOND)[0]  # no common shift

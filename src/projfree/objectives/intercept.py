@@ -21,10 +21,10 @@ from projfree.data.rows import FormImages
 from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import LogLinkLoss, Loss
+from projfree.losses.squared import is_squared
 from projfree.numerics.root_finding import NoRootError, find_roots
 from projfree.objectives.hull import EQUAL, RCOND, Local
-from projfree.objectives.rounding import Rounding
-from projfree.objectives.row_steps import FloorSum, HullSums, Sums
+from projfree.objectives.row_steps import HullSums
 
 #: Trial steps of one search, far more than the digits of its start and of its answer take.
 MOST_STEPS = 200
@@ -35,103 +35,34 @@ NOISE = 16.0
 
 
 class Intercept:
-    """How an objective treats its intercept. This class is the strategy for objectives without one.
+    r"""The intercept of an objective, as a function of its parameter.
 
-    Attributes
-    ----------
-    loss, data, outputs : Loss, Data, tuple of int
-        The loss, the rows, and the trailing shape of predictions.
-    rounding : Rounding
-        The rounding of values and tangents.
-    constant : ndarray or None
-        The intercept at w = 0, where every search starts; None where there is no intercept.
-    """
+    For squares it is :math:`b(w) = \bar y - \langle\bar x, w\rangle`, in O(d); a tangent then costs one read.
 
-    constant: Array | None = None
-    #: Whether the intercept has to be searched for.
-    searched: bool = False
-
-    def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
-        self.loss, self.data, self.outputs = loss, data, outputs
-        units, floor = data.rounding_units + 2.0 * loss.rounding + 8.0 + sum(outputs), 0.0
-        if isinstance(loss, LogLinkLoss):
-            floor = float(data.open().fold(FloorSum(loss), (self._zero,))[0])
-        self.rounding = Rounding(loss, data, units, floor)
-
-    @property
-    def _zero(self) -> Point:
-        """The point w = 0, whose predictions take no read."""
-        return Point(zeros(self.data.shape(self.outputs)))
-
-    def mean_prediction(self, w: Any) -> Array:
-        """The weighted mean of the predictions of ``w``, through the mean row."""
-        row = self.data.column_stats.mean
-        return np.asarray(row.inner(w) if is_structured(row) else np.tensordot(row, w, axes=row.ndim))
-
-    def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
-        """The best intercept at each of the points."""
-        return (None,) * len(points)
-
-    def guess(self, x: Point) -> Array | None:
-        """The intercept that ``x`` has, if it is one of this function, else the constant; reads nothing."""
-        b = x.intercept
-        return self.constant if b is None or self.constant is None or b.shape != self.constant.shape else b
-
-    def recentre(self, sums: Sums, g: Any, b: Array | None) -> tuple[Any, Array | None, float]:
-        """The gradient and the intercept of a tangent at the best intercept, if sums tell it, and the rounding of g."""
-        return g, b, 0.0
-
-
-class Centred(Intercept):
-    r"""The intercept of squares, :math:`b(w) = \bar y - \langle\bar x, w\rangle`: O(d), and one read for a tangent.
-
-    The sums of a sweep tell by how much the rounded intercept misses the best one; values, gradients and the intercept
-    are then moved there. The gradient is the same at any intercept, because rows enter it about their mean: with the
-    mean of all rows those of samples are unbiased.
-    """
-
-    constant: Array
-
-    def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
-        super().__init__(loss, data, outputs)
-        self.constant = data.mean_target()
-        self.rounding = replace(self.rounding, constant=self.constant)
-
-    def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
-        return tuple([np.asarray(self.constant - self.mean_prediction(x.w)) for x in points])
-
-    def guess(self, x: Point) -> Array | None:
-        return super().guess(x) if x.intercept is not None else self.constant - self.mean_prediction(x.w)
-
-    def recentre(self, sums: Sums, g: Any, b: Array | None) -> tuple[Any, Array | None, float]:
-        assert b is not None
-        slope, stats = sums.slope.reshape(self.outputs), self.data.column_stats
-        moved = UNIT * self.rounding.units * stats.row_norm * float(np.add.reduce(np.abs(slope), axis=None))
-        b = b + sums.recentre(self.loss.smoothness).reshape(self.outputs)
-        return g - outer(stats.mean, slope), b, moved
-
-
-def outer(row: Any, slope: Array) -> Any:
-    """The outer product of a parameter with one output and the slopes of all outputs."""
-    return row * float(slope) if is_structured(row) else np.multiply.outer(row, slope)
-
-
-class Profiled(Intercept):
-    r"""For a convex loss the global minimiser over b, so that :math:`F(w) = \min_b f(w, b)` is convex.
-
-    The gradient is that of f in w (envelope theorem). For other losses it is a local minimiser, reached by monotone
+    For other convex losses it is the global minimiser over b, so that :math:`F(w) = \min_b f(w, b)` is convex, with the
+    gradient of f in w (envelope theorem); for losses that are not convex it is a local minimiser, reached by monotone
     steps from where the last point had it. It depends on all predictions, so that a tangent costs two reads.
 
     How far intercepts of feasible points are apart (`Rounding.spread`): for an elementwise convex loss the derivative
     increases, so the intercept moves by at most ``max|u|``. For softmax, comparing the class frequencies that both must
     reproduce gives a range of ``2 max|u|`` and the logarithm of the rarest frequency.
+
+    Attributes
+    ----------
+    searched : bool
+        Whether the intercept has to be searched for, because the loss is not quadratic.
+    constant : ndarray
+        The intercept at w = 0, where every search starts.
+    spread : pair of float
+        See `Rounding`.
     """
 
-    constant: Array
-    searched = True
-
     def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
-        super().__init__(loss, data, outputs)
+        self.loss, self.data, self.outputs = loss, data, outputs
+        self.searched, self.spread = not is_squared(loss), (0.0, 1.0)
+        if not self.searched:
+            self.constant = data.mean_target()
+            return
         needed = outputs[0] if loss.coupled else 2
         for labels in data.labels() if loss.labels else ():  # each output needs every class, with some weight
             if len(labels) < needed:
@@ -141,11 +72,27 @@ class Profiled(Intercept):
             start = log_mean(loss, data)
         elif not loss.labels:
             start = data.quantile(0.5)  # the minimum of a loss that is not convex is among the targets
-        self.constant = search(data.open(), loss, data, self._zero, start, outputs)
-        spread = (float(np.ptp(self.constant) + np.log(len(self.constant))), 2.0) if loss.coupled else (0.0, 1.0)
-        self.rounding = replace(self.rounding, constant=self.constant, spread=spread)
+        zero = Point(zeros(data.shape(outputs)))
+        self.constant = search(data.open(), loss, data, zero, start, outputs)
+        if loss.coupled:
+            self.spread = float(np.ptp(self.constant) + np.log(len(self.constant))), 2.0
 
-    def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
+    def mean_prediction(self, w: Any) -> Array:
+        """The weighted mean of the predictions of ``w``, through the mean row."""
+        row = self.data.column_stats.mean
+        return np.asarray(row.inner(w) if is_structured(row) else np.tensordot(row, w, axes=row.ndim))
+
+    def guess(self, x: Point) -> Array:
+        """The intercept that ``x`` has, if it is one of this function, else one in O(d); reads nothing."""
+        b = x.intercept
+        if b is not None and b.shape == self.constant.shape:
+            return b
+        return self.constant if self.searched else np.asarray(self.constant - self.mean_prediction(x.w))
+
+    def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array, ...]:
+        """The best intercept at each of the points."""
+        if not self.searched:
+            return tuple([np.asarray(self.constant - self.mean_prediction(x.w)) for x in points])
         if len(points) > 1:  # the predictions of all in one read
             workspace.fold(FormImages(), points)
         return tuple([self._best(workspace, x) for x in points])
@@ -153,6 +100,11 @@ class Profiled(Intercept):
     def _best(self, workspace: Workspace, x: Point) -> Array:
         known = self.loss.convex and not x.w.any()  # at zero the one minimum
         return self.constant if known else search(workspace, self.loss, self.data, x, self.guess(x), self.outputs)
+
+
+def outer(row: Any, slope: Array) -> Any:
+    """The outer product of a parameter with one output and the slopes of all outputs."""
+    return row * float(slope) if is_structured(row) else np.multiply.outer(row, slope)
 
 
 def log_mean(loss: Loss, data: Data) -> Array:

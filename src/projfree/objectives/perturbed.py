@@ -12,8 +12,7 @@ import numpy as np
 from projfree.algebra import Minorant, Point, inner
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, at_least, positive, real_array
-from projfree.objectives.base import FunctionStructure, SmoothFunction
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.base import Evaluation, FunctionStructure, SmoothFunction
 from projfree.objectives.hessian import Hessian
 from projfree.objectives.hull import Hull
 from projfree.sets.base import ConstraintSet

@@ -13,8 +13,7 @@ from projfree.algebra import UNIT, Minorant, Point, inner, size
 from projfree.checks import Array, all_finite, real_array
 from projfree.data.column_stats import EXACT, TableErrors
 from projfree.data.gram import Gram
-from projfree.objectives.base import CalledFunction, FunctionStructure
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.base import CalledFunction, Evaluation, FunctionStructure
 from projfree.objectives.hessian import Hessian
 from projfree.objectives.hull import Hull, Local
 from projfree.objectives.rounding import FEW

@@ -25,14 +25,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from projfree.algebra import UNIT, size
+from projfree.algebra import UNIT, Point, size, zeros
 from projfree.checks import Array
 from projfree.data.base import Data
-from projfree.losses.base import Loss, SmoothedLoss
+from projfree.losses.base import LogLinkLoss, Loss, SmoothedLoss
 from projfree.losses.squared import is_squared
-from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.row_steps import Sums
+from projfree.objectives.base import Evaluation, SmoothFunction
+from projfree.objectives.row_steps import FloorSum, Sums
 from projfree.sets.base import ConstraintSet
 
 #: Operations besides those of a sum of products: a shift, a scale, the intercept.
@@ -69,6 +68,15 @@ class Rounding:
     floor: float = 0.0
     constant: Array | None = None
     spread: tuple[float, float] = (0.0, 1.0)
+
+    @classmethod
+    def of(cls, loss: Loss, data: Data, outputs: tuple[int, ...]) -> Rounding:
+        """That of an objective without an intercept."""
+        units, floor = data.rounding_units + 2.0 * loss.rounding + 8.0 + sum(outputs), 0.0
+        if isinstance(loss, LogLinkLoss):
+            zero = Point(zeros(data.shape(outputs)))  # whose predictions take no read
+            floor = float(data.open().fold(FloorSum(loss), (zero,))[0])
+        return cls(loss, data, units, floor)
 
     def of_tangent(self, sums: Sums, b: Array | None = None) -> tuple[float, float]:
         """Bounds on the error of the constant of a tangent, and on the Euclidean norm of that of its gradient.

@@ -14,8 +14,8 @@ from projfree.checks import Array
 from projfree.data import as_data
 from projfree.losses.base import Loss
 from projfree.objectives import Objective, SmoothFunction
+from projfree.objectives.base import Evaluation
 from projfree.objectives.blackbox import NotFiniteError
-from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.rounding import Rounding, reported_value
 from projfree.sets.base import ConstraintSet, NormBall, frank_wolfe_gap
 from projfree.sets.free import WithFree

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -18,9 +18,8 @@ from projfree.algebra.hashing import short_hash
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
 from projfree.deadline import Expired, deadline, expired
 from projfree.numerics.compilation import compile_seconds
-from projfree.objectives.base import SmoothFunction
+from projfree.objectives.base import Evaluation, SmoothFunction
 from projfree.objectives.blackbox import NotFiniteError
-from projfree.objectives.evaluation import Evaluation
 from projfree.run.callbacks import Callback, as_callbacks, closing
 from projfree.run.certificate import Certificate, recompute_certificate
 from projfree.run.lower_bound import LowerBound, next_check
@@ -70,8 +69,8 @@ def iterate(
     """
     if state is not None:
         instance("state", state, State, "result.state")
-    solver, _ = _choose_solver(objective, ball, solver, state)
-    state = _first_state(objective, ball, solver, start, seed, state)
+    state, _ = _first_state(objective, ball, solver, start, seed, state)
+    solver = cast("Solver", state.solver)
     state = replace(state, problem=fingerprint(objective, ball, solver))
     while True:
         state = solver.step(objective, ball, state)
@@ -144,15 +143,13 @@ def minimize(
     >>> result.w.round(3), result.status.converged
     (array([0.499, 0.748]), True)
     """
-    earlier = _load(state)
-    compiled = compile_seconds()
-    solver, chosen = _choose_solver(objective, ball, solver, earlier)
-    callbacks = as_callbacks(callbacks)
+    earlier = state if state is None or isinstance(state, State) else _load(state)
+    compiled, callbacks = compile_seconds(), as_callbacks(callbacks)
     tol, max_iter, record = at_least("tol", tol, 0.0), count("max_iter", max_iter), count("record", record, lowest=0)
     if time_limit is not None:
         positive("time_limit", time_limit)
-    first = _first_state(objective, ball, solver, start, seed, earlier)
-    run = Run(objective, ball, solver, first, tol=tol, max_iter=max_iter, record=record)
+    first, chosen = _first_state(objective, ball, solver, start, seed, earlier)
+    run = Run(objective, ball, first, tol=tol, max_iter=max_iter, record=record)
     if earlier is not None and not isinstance(earlier, State):
         earlier.restore(run)
     with closing(callbacks), single_blas():
@@ -163,7 +160,7 @@ def minimize(
     result = _result(run, status, chosen, compile_seconds() - compiled)
     if result.compile_seconds > 0.0:
         log.info("compiled in %.1f s, once: the next process finds the code on disk", result.compile_seconds)
-    log.info("%s: %s after %d iterations", type(solver).__name__, result.status, result.n_iter)
+    log.info("%s: %s after %d iterations", type(run.solver).__name__, result.status, result.n_iter)
     return result
 
 
@@ -216,25 +213,24 @@ def _result(run: Run, status: Status, chosen: Plan | None, compiled: float) -> R
 # ---------------------------------------------------------------- arguments
 
 
-def _load(state: Any) -> State | SavedRun | None:
-    """The earlier run to go on from: a state as it is, or what a checkpoint holds."""
-    if state is None or isinstance(state, State):
-        return state
-    if not isinstance(state, str | os.PathLike):
+def _load(path: Any) -> SavedRun:
+    """What a checkpoint holds."""
+    if not isinstance(path, str | os.PathLike):
         raise TypeError(
-            f"`state` must be the `state` of a result or the path of a checkpoint, got {type(state).__name__}."
+            f"`state` must be the `state` of a result or the path of a checkpoint, got {type(path).__name__}."
         )
     from projfree.run.checkpoint import SavedRun
 
-    return SavedRun.load(state)
+    return SavedRun.load(path)
 
 
-def _choose_solver(
-    f: SmoothFunction, ball: ConstraintSet, solver: Any, earlier: State | SavedRun | None
-) -> tuple[Solver, Plan | None]:
-    """The solver to use, by default that of an earlier run, and the plan behind it; raises if an argument is wrong.
+def _first_state(
+    f: SmoothFunction, ball: ConstraintSet, solver: Any, start: Any, seed: int, earlier: State | SavedRun | None
+) -> tuple[State, Plan | None]:
+    """The state to continue from, an earlier one or a new one at the start, with its solver; and the plan behind that.
 
-    That an earlier run is of this problem is checked first: the solver's own message about another would only confuse.
+    Raises if an argument is wrong. That an earlier run is of this problem is checked first: the solver's own message
+    about another would only confuse.
     """
     instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
@@ -242,22 +238,14 @@ def _choose_solver(
     if solver in ("auto", None) and earlier is not None:
         solver = earlier.solver
     elif solver in ("auto", None):
-        ball.check_shape(f.shape)
         chosen = plan(f, ball)
         solver = chosen.solver
     instance("solver", solver, Solver, "FrankWolfe()")
     if earlier is not None:
         refuse_other(getattr(earlier, "name", "`state`"), earlier.problem, fingerprint(f, ball, solver))
     solver.check(f, ball)
-    return solver, chosen
-
-
-def _first_state(
-    f: SmoothFunction, ball: ConstraintSet, solver: Solver, start: Any, seed: int, earlier: State | SavedRun | None
-) -> State:
-    """The state to continue from: the earlier one, or a new one at the start."""
     if isinstance(earlier, State):
-        return earlier
+        return replace(earlier, solver=solver), chosen
     array = ball.centre(f.shape) if start is None else start
     if start is not None and not is_structured(start):
         array = all_finite("start", real_array("start", start))
@@ -267,7 +255,7 @@ def _first_state(
     if start is not None and not ball.contains(x.w):
         given = repr(array) if is_structured(array) else shown(array.ravel().tolist())
         raise ValueError(f"`start` must lie in {ball!r}, got {given}; scale or project it first.")
-    return replace(solver.init(f, ball, x, count("seed", seed, lowest=0)), solver=solver)
+    return replace(solver.init(f, ball, x, count("seed", seed, lowest=0)), solver=solver), chosen
 
 
 def kept_fields(kind: Any) -> dict[str, str]:
@@ -334,7 +322,6 @@ class Run:
         self,
         f: SmoothFunction,
         ball: ConstraintSet,
-        solver: Solver,
         state: State,
         *,
         tol: float,
@@ -342,7 +329,8 @@ class Run:
         record: int,
         certifies: bool = True,
     ) -> None:
-        self.f, self.ball, self.solver, self.state = f, ball, solver, state
+        assert state.solver is not None
+        self.f, self.ball, self.solver, self.state = f, ball, state.solver, state
         self.tol, self.max_iter, self.record, self.certifies = tol, max_iter, record, certifies
         # Callbacks may read the data through `f`; the run counts only what it reads itself.
         self.opened, self.trace, self.lower_bound = f.open(), Trace(), LowerBound(ball, f.shape)
@@ -453,29 +441,30 @@ class Run:
         if not (self.iteration or f.structure.predictions or same(before.w, self.centre)):
             _ = self.scale  # the size of a user's function at the centre tells what is rounding at a good start
         state = self.solver.step(f, self.ball, self.state)
-        if (short := compressed(self.ball, state.x.w)) is not state.x.w:
+        if self.lower_bound.factored and (short := compressed(self.ball, state.x.w)) is not state.x.w:
             state = replace(state, x=f.point(short, state.x.intercept))
         # A step that the deadline has ended early says nothing about what was possible.
         self.state = state = replace(state, done=False) if state.done and expired() else state
         self.convex = self.convex and not f.structure.contradicted
-        tangent = state.evaluation if state.evaluation is not None and state.evaluation.exact else None
+        here = state.evaluation  # with an estimate of the tangent where rows were sampled
+        tangent = here if here is not None and math.isfinite(here.slope.constant) else None
         if self.convex and tangent is not None:
             self.lower_bound.add_step(state, tangent)
         found = {}  # the evaluations of iterates that cost no read
         for t, x in ((self.iteration - 1, before), (self.iteration, state.x)):
             if tangent is not None and tangent.point.handle is x.handle:
                 found[t] = tangent
-            elif not math.isnan((here := f.evaluate(x, tangent=False, read=False)).value):
-                found[t] = here
+            elif not math.isnan((known := f.evaluate(x, tangent=False, read=False)).value):
+                found[t] = known
         # An iteration over all rows counts as one pass, so that a run does not depend on how its rows are stored.
         done = self.passes if tangent is None else float(self.iteration)
         if state.bound is not None or tangent in found.values():
             self.next_tangent = next_check(done)  # the solver has taken one
         elif self.certifies and done >= self.next_tangent:
-            found[self.iteration] = here = f.evaluate(state.x)
+            found[self.iteration] = new = f.evaluate(state.x)
             self.next_tangent, self.convex = next_check(done), self.convex and not f.structure.contradicted
             if self.convex:
-                self.lower_bound.offer(here.reported.slope, state.x.w)
+                self.lower_bound.offer(new.reported.slope, state.x.w)
         if self.iteration in found:
             self.state = replace(state, x=found[self.iteration].point)  # with the intercept that was found
         self.seconds += max(0.0, time.perf_counter() - begun - (compile_seconds() - compiled))

@@ -8,13 +8,13 @@ from typing import Any
 
 from projfree.algebra import FactoredShape, Minorant, zeros
 from projfree.checks import Array
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.base import Evaluation
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import State
 
-#: Averaging exponents. Two is Primal Averaging's own; larger ones forget early tangents sooner and certify 10 to
-#: 100 times earlier.
-ELLS = (2.0, 4.0, 8.0, 16.0)
+#: Averaging exponents. Larger ones forget early tangents sooner; the 2 of Primal Averaging's own average is left out,
+#: because the solver's call of the oracle tells the bound of that one.
+ELLS = (16.0, 8.0, 4.0)
 #: Certification takes at most this share of the reads of a run.
 CHECK_SHARE = 0.1
 #: Reads before the first check: a tenth of fewer would be less than half a read.
@@ -85,16 +85,10 @@ class LowerBound:
             self.add(found.slope, found.point.w, state.m if own else None, state.oracle_result)
 
     def add(self, m: Minorant, z: Array, queried: Minorant | None = None, result: Any = None) -> None:
-        """Average in the tangent ``m`` taken at ``z``, and find what it proves.
+        """Average in the tangent ``m`` taken at ``z``; averages are tried when they have grown by a tenth.
 
-        The averages are evaluated when their number of tangents has grown by a tenth.
-
-        Parameters
-        ----------
-        queried : Minorant or None
-            The minorant, ``m`` itself or an average, that the last oracle call of the solver was about.
-        result : optional
-            The result of that call, with ``vertex`` and ``support`` (NaN if it was not computed).
+        Of the solver's last call of the oracle, ``queried`` is the minorant that it was about, ``m`` itself or an
+        average, and ``result`` what it returned, which proves a bound where the support was computed.
         """
         self.count += 1
         for ell, average in zip(ELLS, self.averages, strict=True):
@@ -111,12 +105,10 @@ class LowerBound:
 
     def offer_averages(self, result: Any = None) -> None:
         """Take the bounds of averages whose value at the last vertex is above the bound; a single tangent is none."""
-        if self.count < 2:
-            return
-        ceilings = [math.inf if result is None else average.m(result.vertex) for average in self.averages]
-        for k in sorted(range(len(ELLS)), key=lambda k: -ceilings[k]):
-            if ceilings[k] > (self.bound if self.factored else self.witnessed):
-                self.offer(self.averages[k].m, self.averages[k].z)
+        for average in self.averages if self.count > 1 else ():
+            ceiling = math.inf if result is None else average.m(result.vertex)
+            if ceiling > (self.bound if self.factored else self.witnessed):
+                self.offer(average.m, average.z)
 
     def offer(self, m: Minorant, z: Array | None, support: float | None = None) -> float:
         """Take the bound of one minorant, with the point that witnesses it; return that bound."""

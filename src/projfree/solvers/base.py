@@ -12,8 +12,7 @@ import numpy as np
 
 from projfree.algebra import Minorant, Point, inner
 from projfree.checks import Array
-from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.base import Evaluation, SmoothFunction
 from projfree.objectives.rounding import ROUNDING
 from projfree.sets.base import ConstraintSet, OracleResult
 

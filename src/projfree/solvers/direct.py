@@ -12,8 +12,7 @@ from projfree.deadline import Expired, expired
 from projfree.numerics.fista import project_descent
 from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
 from projfree.numerics.lp_quadratic import minimise_quadratic
-from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.base import Evaluation, SmoothFunction
 from projfree.objectives.rounding import is_rounding
 from projfree.sets.base import ConstraintSet, Structure
 from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, falls_enough, step_towards

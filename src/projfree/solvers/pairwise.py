@@ -11,8 +11,7 @@ import numpy as np
 from projfree.algebra import FactoredShape, Point, inner
 from projfree.checks import Array, count, instance
 from projfree.numerics.simplex_quadratic import minimise_on_simplex
-from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.base import Evaluation, SmoothFunction
 from projfree.objectives.hessian import Hessian
 from projfree.objectives.rounding import is_rounding
 from projfree.sets.base import ConstraintSet
