@@ -9,7 +9,7 @@ THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_
 PYTEST := $(THREADS) $(BIN)/python -m pytest -n $(WORKERS)
 SOURCES := src reproduction tests benchmarks benchmark_norm_ball examples tools docs
 
-.PHONY: test test-all test-reproduction test-minimum slow lint types install format reproduce bench bench-commit bench-dask docs docs-serve docs-links clean
+.PHONY: test test-all test-reproduction test-minimum slow lint types install format reproduce bench docs docs-serve docs-links clean
 
 test: lint types
 	$(PYTEST) -m "not slow"
@@ -55,19 +55,17 @@ format: $(STAMP)
 reproduce: $(STAMP)
 	$(BIN)/python -m reproduction --quick --force --out reproduction-report
 
-# Some peers ask for older versions of NumPy, so they live in an environment of their own.
+# Some peers ask for older versions of NumPy, so they live in an environment of their own. `make bench OPTIONS=--commit`
+# writes the tables into benchmarks/results.
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.installed
+BENCHES ?= passes small sparse search defaults constraints cluster
 bench: $(PEERS_STAMP)
-	$(PEERS)/bin/python benchmarks/all.py
-
-# The same in haste and into benchmarks/results: less than 20 minutes on an idle machine.
-bench-commit: $(PEERS_STAMP)
-	$(PEERS)/bin/python benchmarks/all.py --quick --commit
+	for each in $(BENCHES); do $(PEERS)/bin/python benchmarks/$$each.py $(OPTIONS) || exit 1; done
 
 $(PEERS_STAMP): pyproject.toml
 	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cli,data,plots,peers]"
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cli,dask,data,plots,peers]"
 	touch $@
 
 # The site, with every warning an error; GALLERY=fast shows the slow examples without running them.
@@ -88,11 +86,6 @@ docs-links: $(DOCS_STAMP)
 $(DOCS_STAMP): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	touch $@
-
-# One thread a worker; 20,000,000 rows take 7.2 GB.
-bench-dask: $(STAMP)
-	$(THREADS) $(BIN)/python benchmarks/dask_rounds.py --commit
-	$(THREADS) $(BIN)/python benchmarks/dask_peers.py --commit
 
 clean:
 	rm -rf $(VENV) $(MINIMUM) $(PEERS) build dist docs/_build docs/_drawn docs/api docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -22,32 +22,6 @@ REPORTS = {
         "python benchmarks/sparse.py --commit",
         tuple(Shown(f"CPU seconds to a relative error of {at}", "problems", _sparse(at)) for at in ("1e-7", "1e-4")),
     ),
-    "peers": Report(
-        "Dense problems, against what one would use instead",
-        "For each peer the loosest setting whose answer is good enough is looked for beforehand. A peer that "
-        'is not installed or raises an error is shown as missing; "not reached" means that no setting was '
-        "good enough in time.",
-        "python benchmarks/peers.py --commit",
-        (
-            Shown(
-                "Seconds of the processor to a relative error",
-                "rows",
-                {"problem": "problem", "method": "method"}
-                | {level: f"seconds/{level}" for level in ("1e-2", "1e-4", "1e-6")},
-            ),
-        ),
-    ),
-    "estimators": Report(
-        "Searches of a classifier and robust losses, against scikit-learn",
-        "The radii of the searches are the norms of the coefficients on the peer's path, so that both solve "
-        "the same problems. `largest gap` is proved for ours; for a peer it is what our bounds say of three "
-        "of its fits.",
-        "python benchmarks/estimators.py --commit",
-        (
-            Shown("Searches of a classifier on Adult, 20 values x 5 folds", "speed"),
-            Shown("Mean absolute errors on held-out songs, without and with outliers in the training years", "robust"),
-        ),
-    ),
     "search": Report(
         "Searches of regressors, against scikit-learn at equal accuracy",
         "`largest error` is the largest relative suboptimality of the peer over its path and all folds, by the measure "
@@ -57,14 +31,6 @@ REPORTS = {
         "that is as accurate.",
         "python benchmarks/search.py --commit",
         (Shown("24 values x 5 folds", "search"),),
-    ),
-    "school": Report(
-        "Many tasks: the School data",
-        "Features are standardised for every method, and every method chooses one parameter out of nine by "
-        "the same three folds. Where choices lie at the end of a grid, a wider grid might be better; the grid of "
-        "MultiTaskLasso begins where a penalty no longer changes the fit.",
-        "python benchmarks/school.py --commit",
-        (Shown("Test explained variance on School", "methods"),),
     ),
     "completion": Report(
         "Matrix completion",
@@ -139,13 +105,6 @@ REPORTS = {
             ),
         ),
     ),
-    "first_order": Report(
-        "First-order solvers on the problems of the paper",
-        "A level counts as reached where it is certified. Median passes count as not reached where "
-        "fewer than half of the problems were certified.",
-        "python benchmarks/first_order.py --commit",
-        (Shown("Problems that each solver certified to a level, and its median passes to it", "summary"),),
-    ),
     "newton": Report(
         "Second-order and exact solvers",
         "`rho` is the radius over the smallest one whose minimum is within 1e-3 of the infimum.",
@@ -176,58 +135,17 @@ REPORTS = {
             ),
         ),
     ),
-    "projections": Report(
-        "Projections and oracles",
-        "The read is one sum of the vector, with one thread.",
-        "python benchmarks/projections.py --commit",
-        (Shown("Processor time over that of one sum of the vector, by its length", "reads"),),
-    ),
-    "scaling": Report(
-        "Growth with rows and columns",
-        "The exponent is the slope of log time over log size.",
-        "python benchmarks/scaling.py --commit",
-        (Shown("Seconds to a certified 1e-6 by the planned solver, and the exponent of growth", "growth"),),
-    ),
-    "dask": Report(
-        "Rounds on a cluster of Dask",
-        "The efficiency is the time of one worker with half of the rows over that of two workers with all of "
-        "them; one is ideal. Beside it stands that of two processes that do nothing but read their arrays, "
-        "which no program on the same machine can exceed.",
-        "make bench-dask",
+    "cluster": Report(
+        "A cluster of Dask: a cost model and its check",
+        "seconds = rounds x (latency + bytes / bandwidth + rows / (workers x rate)); the constants are in seconds, "
+        "bytes a second, and rows of 90 float32 columns a second and worker. The workers share one machine, so that "
+        "the bandwidth is that of serialisation and its memory; a network of 10 Gbit/s has 1.25e9.",
+        "python benchmarks/cluster.py --commit",
         (
-            Shown(
-                "Seconds of a tangent, in memory and as a round on one and two workers",
-                "sizes",
-                {
-                    "rows": "rows",
-                    "memory": "memory",
-                    "1 worker": "one_worker",
-                    "2 workers": "two_workers",
-                    "half of the rows on 1": "half_on_one",
-                    "efficiency": "weak",
-                    "efficiency of plain reading": "machine",
-                    "load": "load",
-                },
-            ),
-            Shown(
-                "Seconds of a round over partitions of a few rows, with two workers",
-                "overhead",
-                {
-                    "partitions": "partitions",
-                    "median, s": "seconds",
-                    "fastest tenth, s": "fastest",
-                    "load": "load",
-                    "priority (nice)": "nice",
-                },
-            ),
+            Shown("Constants, measured on two workers", "constants"),
+            Shown("A run, measured and by the model", "check"),
+            Shown("Larger runs, by the model alone", "asked"),
         ),
-    ),
-    "dask_peers": Report(
-        "Dask, against dask-ml",
-        "Both solve the same problem on two workers; dask-ml is given the penalty that belongs to the radius, columns "
-        "as they are, and as many iterations as it needs. Where the suboptimality is above 1e-6, it has not got there.",
-        "python benchmarks/dask_peers.py --commit",
-        (Shown("Logistic regression on two workers to a relative error of 1e-6", "fits"),),
     ),
     "before_after": Report(
         "Two versions of the package",

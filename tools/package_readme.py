@@ -8,7 +8,7 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-RELATIVE = re.compile(r"\]\((?![a-z]+:|#)")
+RELATIVE = re.compile(r"(?P<picture>!?)(?P<text>\[[^\]]*\]\()(?![a-z]+:|#)")
 
 
 class PackageReadme(MetadataHookInterface):
@@ -16,5 +16,9 @@ class PackageReadme(MetadataHookInterface):
 
     def update(self, metadata: dict[str, Any]) -> None:
         text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
-        place = f"]({metadata['urls']['Source']}/blob/main/"
-        metadata["readme"] = {"content-type": "text/markdown", "text": RELATIVE.sub(place, text)}
+        source = metadata["urls"]["Source"]
+
+        def whole(link: re.Match[str]) -> str:
+            return f"{link[0]}{source}/{'raw' if link['picture'] else 'blob'}/main/"
+
+        metadata["readme"] = {"content-type": "text/markdown", "text": RELATIVE.sub(whole, text)}

@@ -44,7 +44,7 @@ def test_a_table_is_made_of_its_file(tables: ModuleType, reports: dict[str, Any]
 def test_the_page_shows_every_table_and_no_other(tables: ModuleType, reports: dict[str, Any]) -> None:
     together = (BENCHMARKS / "results" / "README.md").read_text(encoding="utf-8")
     assert together == tables.together(reports, {path.stem: read(path) for path in RESULTS})
-    assert "{include} ../benchmarks/results/README.md" in (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    assert "{include} ../benchmarks/results/README.md" in (DOCS / "performance.md").read_text(encoding="utf-8")
     written = {path.stem for path in BENCHMARKS.glob("results/*.md")} - {"README"}
     assert written == {path.stem for path in RESULTS} <= set(reports)
 
@@ -68,8 +68,8 @@ def test_every_command_is_on_its_page() -> None:
             assert f"```{{command}} {full}\n" in page
 
 
-def test_every_status_is_on_the_page_on_reading_certificates() -> None:
+def test_every_status_is_on_the_page_on_certificates() -> None:
     from projfree import Status
 
-    page = (DOCS / "reading-certificates.md").read_text(encoding="utf-8")
+    page = (DOCS / "certificates.md").read_text(encoding="utf-8")
     assert [status.name for status in Status if f"`{status.name}`" not in page] == []
