@@ -25,7 +25,7 @@ def weigh(r: Array, s: Array | float) -> Array:
 
 def by_column(x: Array) -> Array:
     """The sum over rows, for each output; NumPy's own takes many times as long where rows have few entries."""
-    return np.asarray(total(x)) if x.ndim == 1 else np.ones(len(x)) @ x
+    return np.asarray(total(x)) if x.ndim == 1 else np.tensordot(np.ones(len(x)), x, axes=1)
 
 
 class Curvature:
@@ -58,7 +58,8 @@ class Curvature:
         if self.p is not None:
             weighted = weigh(self.p, self.s)
             return np.asarray(np.diag(weighted.sum(axis=0)) - weighted.T @ self.p)
-        return np.diag(np.ravel(by_column(self.h))) if self.h.ndim < 3 else np.asarray(self.h.sum(axis=0))
+        sums = by_column(self.h)
+        return sums.reshape(1, 1) if sums.ndim == 0 else np.diag(sums) if self.h.ndim < 3 else sums
 
     def products(self, ways: Sequence[Array], first: int) -> tuple[Array, Array]:
         """Inner products of the first few directions with all, and of all with the intercepts of the outputs."""
@@ -170,13 +171,14 @@ class HullSums(Step):
             u = u + c * d
         u = u if self.b is None else u + self.b
         losses, r = self.loss.value(u, rows.y), weigh(self.loss.derivative(u, rows.y), rows.s)
-        gradient, sizes = [np.vdot(r, d) for d in ways], np.zeros(0)
-        curvature = Curvature(self.loss, u, rows)
-        H, cross = curvature.products(ways, len(ways)) if ways else (np.zeros((0, 0)), np.zeros((0, u[0].size)))
-        if self.b is not None:
-            gradient, sizes = [*gradient, *np.ravel(by_column(r))], np.ravel(by_column(np.abs(r)))
-            H = np.block([[H, cross], [cross.T, curvature.summed()]])
-        return None, np.concatenate([[total(weigh(losses, rows.s))], gradient, H.ravel(), sizes])
+        sums, curvature = [total(weigh(losses, rows.s)), *[np.vdot(r, d) for d in ways]], Curvature(self.loss, u, rows)
+        if self.b is None:
+            return None, np.concatenate([sums, curvature.products(ways, len(ways))[0].ravel()])
+        slope, sizes, H = np.ravel(by_column(r)), np.ravel(by_column(np.abs(r))), curvature.summed()
+        if ways:
+            own, cross = curvature.products(ways, len(ways))
+            H = np.block([[own, cross], [cross.T, H]])
+        return None, np.concatenate([sums, slope, H.ravel(), sizes])
 
 
 @dataclass(frozen=True)
