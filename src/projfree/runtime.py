@@ -12,7 +12,6 @@ from functools import cache
 from itertools import pairwise
 from threading import RLock, get_ident
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 
@@ -24,8 +23,6 @@ WORTHWHILE = 20_000
 # Held while any state of this module changes, and during a fork, so that a child never sees half of a change.
 _lock = RLock()
 _pool: ThreadPoolExecutor | None = None
-# Objects whose attribute `_lock` is made anew in the child of a fork.
-_with_locks: WeakSet[Any] = WeakSet()
 # Who limits BLAS to one thread, each with the thread that it runs in; the libraries with their former numbers.
 _limiting: dict[object, int] = {}
 _former: dict[Any, int] = {}
@@ -39,12 +36,15 @@ def default_threads() -> int:
 
 
 def lock_of(owner: Any) -> Any:
-    """A new lock that ``owner`` keeps as ``_lock``.
+    """The lock of an object, made when it is first asked for.
 
-    In the child of a fork it gets another one: the thread that held this one may not exist there.
+    In the child of a fork it is another one: the thread that held the old one may not exist there.
     """
-    _with_locks.add(owner)
-    return RLock()
+    if owner.lock is None or owner.lock[0] != os.getpid():
+        with _lock:
+            if owner.lock is None or owner.lock[0] != os.getpid():
+                owner.lock = os.getpid(), RLock()
+    return owner.lock[1]
 
 
 def over_blocks(work: Callable[[int], None], count: int, threads: int) -> None:
@@ -151,8 +151,6 @@ def _in_child() -> None:
     for holder in [holder for holder, thread in _limiting.items() if thread != get_ident()]:
         del _limiting[holder]
     _update_limit()
-    for owner in _with_locks:
-        owner._lock = RLock()
     _lock.release()
 
 

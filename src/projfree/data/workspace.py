@@ -80,19 +80,19 @@ class LocalWorkspace(Workspace):
         self.data, self._whole = data, whole
         self._depth = len(data.shape(()))
         self._images: dict[Handle, Array] = {}  # the last one is the one used most recently
-        self._lock = lock_of(self)
+        self.lock: tuple[int, Any] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LocalWorkspace, (self.data,)
 
     def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
-        with self._lock:
+        with lock_of(self):
             found = self._sweep(step, points, keep=keep or (self.data.keeps_images and not step.transient))
             self._drop(points)
             return found
 
     def fold(self, step: Step, points: Sequence[Point]) -> Array:
-        with self._lock:
+        with lock_of(self):
             parts = {part.handle: part for x in points for _, part in self._parts(x)}
             if missing := [part for handle, part in parts.items() if handle not in self._images]:
                 self._sweep(FormImages(), missing, keep=True)
@@ -107,7 +107,7 @@ class LocalWorkspace(Workspace):
         return LocalWorkspace(self.data.representative(self.data.sample(m, rng)), self)
 
     def moments(self, step: Step, x: Point, wanted: Moments) -> Any:
-        with self._lock:
+        with lock_of(self):
             if not wanted.factors:
                 return self.data.second_moments(self._weights(step, x, wanted), wanted)
             features = slice(None) if wanted.features is None else wanted.features
