@@ -13,7 +13,7 @@ import numpy as np
 from projfree.algebra import Minorant, Point, inner
 from projfree.checks import Array
 from projfree.objectives.base import Evaluation, SmoothFunction
-from projfree.objectives.rounding import ROUNDING
+from projfree.objectives.rounding import ROUNDING, is_rounding
 from projfree.sets.base import ConstraintSet, OracleResult
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 #: A full step must bring this part of the decrease that the gradient predicts, as Armijo's rule asks.
 ARMIJO = 0.1
+#: A step that brings less than this part of the gap is compared with one towards the vertex: where the curvature jumps,
+#: as that of Huber's loss does, Newton's steps may fail for ever.
+POOR = 1e-3
 
 
 class GapBound(NamedTuple):
@@ -167,3 +170,21 @@ def step_towards(f: SmoothFunction, here: Evaluation, v: Point, expected: float)
     hull = f.hull((here.point, v), here.slope.gradient)
     place = hull.minimise(np.zeros(1))
     return f.evaluate(hull.mix(place), keep=True), float(place[0])
+
+
+def newton_step(f: SmoothFunction, ball: ConstraintSet, here: Evaluation, v: Point, gap: float) -> dict[str, Any]:
+    """What changes in a state by a step towards the minimiser ``v`` of a model, given the Frank-Wolfe gap ``gap``.
+
+    Where that brings little, f is minimised on the segment to the vertex of Frank and Wolfe too. The solver is done
+    where neither lowers the value or the gap, or where the gap is rounding.
+    """
+    x, g = here.point, here.slope.gradient
+    new, gamma = step_towards(f, here, v, max(0.0, inner(g, x.w - v.w)))
+    bound, done = GapBound.of(ball, new, f.convex), is_rounding(gap, here.value)
+    if here.value - new.value < POOR * gap and not bound.gap < (1.0 - POOR) * gap:
+        other, share = step_towards(f, here, f.point(ball.lmo(g), x.intercept), gap)
+        if other.value < min(here.value, new.value):
+            new, gamma, bound = other, share, GapBound.of(ball, other, f.convex)
+        elif not (new.value < here.value or bound.gap < gap):
+            new, bound, done = here, GapBound.of(ball, here, f.convex), True
+    return {"x": new.point, "gamma": gamma, "evaluation": new, "bound": bound, "done": done}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +13,10 @@ from projfree.deadline import Expired, expired
 from projfree.numerics.fista import project_descent
 from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
 from projfree.numerics.lp_quadratic import minimise_quadratic
-from projfree.objectives.base import Evaluation, SmoothFunction
+from projfree.objectives.base import SmoothFunction
 from projfree.objectives.rounding import is_rounding
 from projfree.sets.base import ConstraintSet, Structure
-from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, falls_enough, step_towards
+from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, falls_enough, newton_step
 from projfree.solvers.choose import memory_limit
 
 #: A Hessian is used again while the Frank-Wolfe gap falls by this factor in a step, as it does with a new one; where f
@@ -148,40 +149,27 @@ class ConstrainedNewton(Solver):
             hessian = f.hessian(here.point)
             assert hessian is not None
             H, (response, inverse) = hessian.matrix, hessian.intercept_response or (None, None)
-        new, gamma, expected = _newton_step(f, ball, here, H, response, inverse)
-        after = GapBound.of(ball, new, f.convex)
-        # A step of no length with a new matrix would be repeated for ever: rounding hides the descent.
-        still = is_rounding(expected, here.value) or (gamma == 0.0 and not new.value < here.value)
-        done = state.H is None and still
-        if after.gap > (REUSE if f.convex else 0.5) * before.gap:
+        if expired():  # the factorization of a large Hessian cannot be interrupted
+            raise Expired
+        x, g, rest = here.point, here.slope.gradient, np.zeros(0) if here.rest is None else here.rest
+        slope = g.ravel() if response is None or not rest.size else g.ravel() - response @ rest
+        w = minimise_model(H, (H @ x.w.ravel() - slope).reshape(f.shape), ball, x.w)
+        found: dict[str, Any] | None = None
+        if response is not None and inverse is not None and x.intercept is not None:
+            # The intercept is one more coordinate of the model, and is searched for only where f does not fall enough.
+            shift = -(w - x.w).ravel() @ response - (inverse @ rest if rest.size else 0.0)
+            near = f.point(w, x.intercept + shift.reshape(x.intercept.shape))
+            new, expected = f.evaluate(near, keep=True, near=True), inner(g, x.w - w) - float(shift[: rest.size] @ rest)
+            if falls_enough(new.value, here.value, expected):
+                after, done = GapBound.of(ball, new, f.convex), is_rounding(expected, here.value)
+                found = {"x": new.point, "gamma": 1.0, "evaluation": new, "bound": after, "done": done}
+        if found is None:
+            found = newton_step(f, ball, here, f.point(w, x.intercept), before.gap)
+        if found["bound"].gap > (REUSE if f.convex else 0.5) * before.gap:
             H = response = inverse = None
-        state = replace(state, H=H, response=response, inverse=inverse)
-        return replace(state, t=state.t + 1, x=new.point, gamma=gamma, evaluation=new, bound=after, done=done)
-
-
-def _newton_step(
-    f: SmoothFunction, ball: ConstraintSet, here: Evaluation, H: Array, response: Array | None, inverse: Array | None
-) -> tuple[Evaluation, float, float]:
-    """The evaluation of the next iterate, the step size, and the decrease that the gradient predicts.
-
-    The intercept is one more coordinate of the model. It is minimised over only where f does not fall enough with the
-    intercept of the model.
-    """
-    if expired():  # the factorization of a large Hessian cannot be interrupted
-        raise Expired
-    x, g, b = here.point, here.slope.gradient, here.point.intercept
-    slope = g.ravel() if here.rest is None or response is None else g.ravel() - response @ here.rest
-    w = minimise_model(H, (H @ x.w.ravel() - slope).reshape(f.shape), ball, x.w)
-    expected = inner(g, x.w - w)
-    if response is not None and inverse is not None and b is not None:
-        shift = -(w - x.w).ravel() @ response
-        if here.rest is not None:
-            shift = shift - inverse @ here.rest
-            expected -= float(shift @ here.rest)
-        near = f.evaluate(f.point(w, b + shift.reshape(b.shape)), keep=True, near=True)
-        if falls_enough(near.value, here.value, expected):
-            return near, 1.0, expected
-    return *step_towards(f, here, f.point(w, b), expected), expected
+        # A step that fails with an old matrix says nothing of one with a new matrix.
+        found["done"] &= state.H is None
+        return replace(state, t=state.t + 1, H=H, response=response, inverse=inverse, **found)
 
 
 def check_model(ball: ConstraintSet, shape: tuple[int, ...]) -> None:

@@ -17,23 +17,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from projfree.algebra import inner
 from projfree.checks import Array
 from projfree.numerics.linear_systems import Product, conjugate_gradients
 from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.root_finding import find_root
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.hessian import Hessian
-from projfree.objectives.rounding import is_rounding
 from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet, frank_wolfe_gap
-from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, step_towards
+from projfree.solvers.base import Solver, State, evaluation_at_iterate, newton_step
 
 #: A point whose norm is at least this part of the radius lies on the sphere: half of the digits.
 ON_SPHERE = 1.0 - 1e-8
-#: A step that brings less than this part of the gap is compared with one towards the vertex: where the curvature jumps,
-#: as that of Huber's loss does, Newton's steps may fail for ever.
-POOR = 1e-3
 #: Conjugate gradients end when the residual has fallen tenfold: the Frank-Wolfe gap then falls by its square.
 TOLERANCE = 0.1
 #: And after so many products at the latest.
@@ -91,23 +86,7 @@ class HessianFreeNewton(Solver):
         diagonal = H.diagonal() if lp.p != 2.0 else None
         gap = frank_wolfe_gap(ball, g, x.w)
         v = f.point(_newton_point(H, g, x.w, lp, diagonal), x.intercept)
-        new, gamma = step_towards(f, here, v, max(0.0, inner(g, x.w - v.w)))
-        bound = GapBound.of(ball, new, f.convex)
-        if here.value - new.value < POOR * gap and not bound.gap < (1.0 - POOR) * gap:
-            other, share = step_towards(f, here, f.point(ball.lmo(g), x.intercept), gap)
-            if other.value < min(here.value, new.value):
-                new, gamma, bound = other, share, GapBound.of(ball, other, f.convex)
-            elif not (new.value < here.value or bound.gap < gap):
-                new, bound = here, GapBound.of(ball, here, f.convex)
-        return replace(
-            state,
-            t=state.t + 1,
-            x=new.point,
-            gamma=gamma,
-            evaluation=new,
-            bound=bound,
-            done=new is here or is_rounding(gap, here.value),
-        )
+        return replace(state, t=state.t + 1, **newton_step(f, ball, here, v, gap))
 
 
 def _newton_point(H: Hessian, g: Array, w: Array, lp: LpBall, diagonal: Array | None) -> Array:
