@@ -11,8 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
-from projfree.cli.options import Debug, Force, Json, Quiet
-from projfree.cli.output import DONE, SHORT, fail, guarded
+from projfree.cli.options import Writing
+from projfree.cli.output import DONE, SHORT, Report, fail
+from projfree.cli.output import command as as_command
 from reproduction import EXPERIMENTS, machine
 from reproduction.folder import held, kept, refuse_results
 from reproduction.output import Show, err, show_findings
@@ -31,8 +32,9 @@ EPILOG = (
 )
 
 
-@guarded
+@as_command
 def reproduce(
+    printing: Writing,
     names: Annotated[
         list[str] | None,
         typer.Argument(help="Experiments; all by default. Named ones are merged into --out.", show_default=False),
@@ -50,12 +52,9 @@ def reproduce(
         typer.Option("--report-only", help="Measure nothing: judge the table in --out anew, and write its report."),
     ] = False,
     figures: Annotated[bool, typer.Option(help="Write PNG and SVG files too.")] = True,
-    force: Force = False,
-    json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
-) -> None:
+) -> Report:
     """Measure the paper's experiments, judge its claims by stated rules, and write a report."""
+    force, json, quiet = printing.force, printing.json, printing.quiet
     check_packages(figures, measuring=not again)
     begun, show = time.perf_counter(), Show(json or quiet)
     if again:
@@ -65,7 +64,7 @@ def reproduce(
             found = judge_again(to, figures, show)
         if json or not quiet:
             show_findings(found, to, time.perf_counter() - begun, json)
-        return
+        raise typer.Exit(DONE)
     known = {experiment.name: experiment for experiment in EXPERIMENTS}
     if unknown := [name for name in names or [] if name not in known]:
         fail(f"there is no experiment {unknown[0]!r}; there are {', '.join(known)}.")

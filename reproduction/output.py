@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from projfree.cli.output import show_json
+from projfree.cli.output import as_json
 from reproduction.base import Origin
 from reproduction.report.findings import SYMBOLS, of_origin
 from reproduction.report.markdown import one_line
@@ -87,7 +87,7 @@ def show_findings(found: Any, folder: Path, seconds: float, json: bool) -> None:
             }
             for one in found
         ]
-        show_json({"seconds": seconds, "report": str(folder / "report.html"), "claims": claims})
+        sys.stdout.write(as_json({"seconds": seconds, "report": str(folder / "report.html"), "claims": claims}) + "\n")
         return
     from rich.table import Table
     from rich.text import Text

@@ -84,7 +84,7 @@ FAULTS = [
     Fault("data.column_stats:ColumnStats.raw", "intercept - self", "intercept + self", "estimators/test_models"),
     # folds
     Fault("cli.fit:split", "np.sort(order[held:])", "np.sort(order)", "cli/test_fit"),
-    Fault("cli.fit:fit", "fitted(np.arange(len(rows))", "fitted(train", "cli/test_fit"),
+    Fault("cli.fit:fit", "fitted(np.arange(len(rows.y))", "fitted(train", "cli/test_fit"),
     # persistence
     Fault("persist:_read_array", "member.compress_type != zipfile.ZIP_STORED", "False", "persist/test_untrusted"),
     Fault("persist:atomic_write", "_flush(temporary)", "pass", "persist/test_power_cut persist/test_atomic"),
@@ -92,7 +92,7 @@ FAULTS = [
     Fault("run.checkpoint:_restore", "run.unproved = True", "run.unproved = False", "run/test_forged_checkpoints"),
     Fault("estimators.encoding:unpack_encoder", "medians or ", "", "estimators/test_untrusted_models"),
     Fault("cli.output:check_place", "and not force and", "and", "cli/test_files"),
-    Fault("cli.output:text_file", "check_place(out, inputs, force)", "pass", "cli/test_files"),
+    Fault("cli.output:write_csv", "check_place(out, inputs, force)", "pass", "cli/test_files"),
 ]
 
 

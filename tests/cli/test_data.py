@@ -8,10 +8,8 @@ def test_data(call, monkeypatch, tmp_path):
     monkeypatch.delenv("PROJFREE_DATA", raising=False)
     assert call.json("data", "list")["movielens-100k"]["where"] == "not here"
     assert "adult" in call("data", "list").output
-    assert call("data", "path", "adult").output.strip().endswith("adult.npz")
     assert "adult.npz" in call("data", "get", "adult").output
     for words, told in (
-        (("path", "year"), "projfree data get year"),
         (("get", "x"), "'x'"),
         (("get", "school"), "school.npz"),
     ):

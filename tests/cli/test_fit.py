@@ -101,18 +101,13 @@ def test_several_targets(call, table, tmp_path):
 
 
 @pytest.mark.parametrize("loss", BY_NAME)
-@pytest.mark.parametrize("streamed", [False, True], ids=["memory", "streamed"])
-def test_every_loss_is_a_choice_and_scored_as_its_estimator(call, table, tmp_path, loss, streamed, monkeypatch):
-    if streamed and loss in ("huber", "biweight"):
-        pytest.skip("takes its scale from single residuals")
-    frame, path = pd.read_csv(table), tmp_path / ("t.parquet" if streamed else "t.csv")
+def test_every_loss_is_a_choice_and_scored_as_its_estimator(call, table, tmp_path, loss):
+    frame, path = pd.read_csv(table), tmp_path / "t.parquet"
     if BY_NAME[loss].labels:
         frame["y"] = np.where(frame["y"] > 0, "yes", "no")
     elif loss in ("poisson", "gamma"):
         frame["y"] = np.exp(frame["y"] / 4)
-    frame.to_parquet(path) if streamed else frame.to_csv(path, index=False)
-    if streamed:
-        monkeypatch.setenv("PROJFREE_MEMORY", "3000")
+    frame.to_parquet(path)
     record = call.json(*fit(path, tmp_path / "m", "--loss", loss, "--radius", 1, "--tol", 1e-4))
     (train, test), kind = split(100, 0.2, 0), ConstrainedClassifier if BY_NAME[loss].labels else ConstrainedRegressor
     model = kind(loss, radius=1, tol=1e-4, random_state=0).fit(frame[list("abc")].iloc[train], frame["y"].iloc[train])

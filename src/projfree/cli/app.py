@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
 from projfree.cli import complete, data, explain, fit, predict, recommend
-from projfree.cli.output import prepare_streams
 
 EPILOG = (
     "Exit codes: 0 done; 1 done, but a tolerance was not reached; 2 bad input, nothing written; "
@@ -46,6 +46,8 @@ app.add_typer(data.app, name="data")
 
 
 def main() -> None:
-    """Run the command line."""
-    prepare_streams()
+    """Run the command line, with signs that a terminal lacks shown as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     app()

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from functools import partial
 from importlib import resources
 from typing import Annotated, Any
 
 import typer
 
 from projfree.cli import options
-from projfree.cli.output import fail, guarded, show_json
-from projfree.datasets import load_movielens, load_year
-from projfree.datasets.sources import SOURCES, VARIABLE, cached, download, given
+from projfree.cli.output import Report, command
+from projfree.datasets import load_movielens, load_school, load_year
+from projfree.datasets.sources import SOURCES, cached, given
 
 app = typer.Typer(no_args_is_help=True, help="List, get and locate data sets.")
 PACKAGED = {"adult": "adult.npz", "year-sample": "year_sample.npz"}
+LOADERS: dict[str, Any] = {
+    "movielens-100k": partial(load_movielens, "100k"),
+    "movielens-1m": partial(load_movielens, "1m"),
+    "year": partial(load_year, standardize=False),
+    "school": load_school,
+}
 ABOUT = {
     "adult": "48,842 x 14, UCI Adult, CC BY 4.0",
     "year-sample": "7,000 x 90, rows of UCI YearPredictionMSD, CC BY 4.0",
@@ -29,7 +35,7 @@ Name = Annotated[str, typer.Argument(help="A name from `projfree data list`.", s
 def _place(name: str) -> str | None:
     """Where a data set is, None if it is not here."""
     if name not in ABOUT:
-        fail(f"there is no data set {name!r}; there are {', '.join(ABOUT)}.")
+        raise ValueError(f"there is no data set {name!r}; there are {', '.join(ABOUT)}.")
     if name in PACKAGED:
         return str(resources.files("projfree.datasets") / "files" / PACKAGED[name])
     try:
@@ -40,70 +46,19 @@ def _place(name: str) -> str | None:
 
 
 @app.command("list", epilog="Example:\n\nprojfree data list")
-@guarded
-def list_(json: options.Json = False) -> None:
+@command
+def list_(printing: options.Printing) -> Report:
     """List the data sets, and where each one is."""
     places = {name: "packaged" if name in PACKAGED else _place(name) or "not here" for name in ABOUT}
-    if json:
-        show_json({name: {"what": what, "where": places[name]} for name, what in ABOUT.items()})
-        return
-    for name, what in ABOUT.items():
-        typer.echo(f"{typer.style(name.ljust(16), bold=True)}{what:72}{places[name]}")
-
-
-@app.command("path", epilog="Example:\n\nprojfree data path movielens-100k")
-@guarded
-def path(name: Name) -> None:
-    """Print where a data set is."""
-    place = _place(name)
-    if place is None:
-        fail(f"{name} is not here; `projfree data get {name}` gets it, or put it below the folder {VARIABLE} names.")
-    typer.echo(place)
+    lines = [f"{typer.style(name.ljust(16), bold=True)}{what:72}{places[name]}" for name, what in ABOUT.items()]
+    return Report({name: {"what": what, "where": places[name]} for name, what in ABOUT.items()}, "\n".join(lines))
 
 
 @app.command("get", epilog="Example:\n\nprojfree data get movielens-100k")
-@guarded
-def get(name: Name) -> None:
-    """Download a data set into the cache, and check it."""
-    place = _place(name)
-    if place is not None:
-        typer.echo(f"{name} is here already: {place}")
-        return
-    source = SOURCES[name]
-    by_hand = f"get {source.names[0]} from {source.page} and put it below the folder {VARIABLE} names"
-    if not source.url:
-        fail(f"{name} cannot be downloaded; {by_hand}.")
-    try:
-        with _Download(name) as progress:
-            got = download(source, progress)
-    except OSError as error:
-        fail(f"{source.url} cannot be reached ({type(error).__name__}); go online and try again, or {by_hand}.")
-    if name == "year":
-        load_year(standardize=False)
-    else:
-        load_movielens(name.removeprefix("movielens-"))  # type: ignore[arg-type]  # `Name` admits no others
-    typer.echo(str(got))
-
-
-class _Download(AbstractContextManager["_Download"]):
-    """A progress bar in the form that pooch wants."""
-
-    def __init__(self, name: str) -> None:
-        self.total, self.name = 0, name
-        self._bar: Any = None
-
-    def update(self, amount: int) -> None:
-        """Count more bytes."""
-        if self._bar is None:
-            self._bar = typer.progressbar(length=self.total, label=self.name, file=typer.get_text_stream("stderr"))
-        self._bar.update(amount)
-
-    def reset(self) -> None:
-        """Nothing to do: pooch resets before it fills the bar."""
-
-    def close(self) -> None:
-        """Give the terminal back."""
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.render_finish()
+@command
+def get(name: Name, printing: options.Printing) -> Report:
+    """Download a data set into the cache unless it is here, check it, and print where it is."""
+    if _place(name) is None:
+        LOADERS[name]()
+    place = str(_place(name))
+    return Report({"path": place}, place)

@@ -1,117 +1,156 @@
-"""The options that several commands share."""
+"""The options of commands: groups, which are data classes with a field each, and single ones that several share."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
+from projfree.checks import shown
 from projfree.losses import BY_NAME
 
 #: The losses whose targets are labels, and those whose targets are numbers.
 CLASSES = tuple(name for name, kind in BY_NAME.items() if kind.labels)
 NUMBERS = tuple(name for name in BY_NAME if name not in CLASSES)
-#: The parts of a help page.
-TABLE, MODEL, RUN, OUTPUT = "The table", "The model", "The run", "Output"
-
-
-def option(help: str, *names: str, panel: str = MODEL, **more: Any) -> Any:
-    """An option that shows its default only if it has one."""
-    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
-
 
 Data = Annotated[
     Path, typer.Argument(help="A table: .csv, .tsv, .txt or .data (also .gz), .parquet or .npy.", show_default=False)
 ]
 Model = Annotated[Path, typer.Argument(help="The folder that fit or complete wrote.", show_default=False)]
+ModelFolder = Annotated[Path, typer.Option("--out", help="The folder of the model.", rich_help_panel="Output")]
 Target = Annotated[
     list[str],
-    option("The column to predict: name, or number from 0 (-1 is the last); may be given several times.", panel=TABLE),
-]
-Sep = Annotated[
-    str | None,
-    option("The character between fields, or tab or space; a comma by default, a tab for .tsv.", panel=TABLE),
-]
-Header = Annotated[
-    bool | None,
-    option(
-        "Whether a text file begins with names; by default if no field of its first line is a number.",
-        "--header/--no-header",
-        panel=TABLE,
+    typer.Option(
+        help="The column to predict: name, or number from 0 (-1 is the last); may be given several times.",
+        rich_help_panel="The table",
     ),
 ]
-Drop = Annotated[list[str] | None, option("A column to leave out; may be given several times.", panel=TABLE)]
-Impute = Annotated[
-    str | None,
-    option(
-        "What to do with missing numbers: median fills them, drop leaves their rows out; else they are refused.",
-        panel=TABLE,
-    ),
-]
-OneHot = Annotated[
-    str,
-    option("Text as a column for each level: auto or none; or columns to encode as well as text, as a,b.", panel=TABLE),
-]
-LossName = Annotated[
-    str,
-    option(
-        "The loss: auto (logistic for text and for two values, squared for other numbers); "
-        f"{', '.join(NUMBERS)}; for classes {', '.join(CLASSES)}.",
-        "--loss",
-        metavar="NAME",
-    ),
-]
-Level = Annotated[
-    float | None, option("For --loss quantile: what to predict, between 0 and 1; the median by default.", "--quantile")
-]
-Norm = Annotated[str, option("The norm of the ball: lp, group or schatten.")]
-Exponent = Annotated[
-    str | None,
-    option(
-        "Its exponent, by default 1 for l1, nuclear and schatten, else 2; inf is allowed. Cross-validation chooses "
-        "from several, as 1,1.5,2.",
-        "--p",
-    ),
-]
-AcrossGroups = Annotated[float | None, option("For --norm group: the exponent across groups, 1 by default.", "--q")]
-FeatureGroups = Annotated[
-    str | None,
-    option(
-        "For --norm group: auto, a group for each column of the table with all its levels, or columns such as "
-        "'age,hours;gain,loss'; others are alone."
-    ),
-]
-Radius = Annotated[float | None, option("The radius of the ball; by default cross-validation chooses it.", "--radius")]
-Alpha = Annotated[
-    float | None, option("For numbers, in place of a radius: the penalty as of Ridge and Lasso.", "--alpha")
-]
-InverseStrength = Annotated[
-    float | None, option("For classes, in place of a radius: as C of LogisticRegression.", "--C")
-]
-Folds = Annotated[
-    int | None, option("The folds that choose the radius, and one of several p; 5 by default.", "--cv", min=2)
-]
-Standardize = Annotated[
-    bool | None,
-    option(
-        "Centre and scale the features; the radius is then on scaled ones. By default if cross-validation chooses it.",
-        "--standardize/--no-standardize",
-    ),
-]
-Intercept = Annotated[bool, option("Fit an intercept, which the ball does not hold.")]
-Tol = Annotated[float, option("The relative gap to certify.", panel=RUN, min=0.0)]
-MaxIter = Annotated[int, option("The largest number of iterations.", panel=RUN, min=1)]
-TimeLimit = Annotated[float | None, option("Seconds after which the fit ends.", panel=RUN)]
-HoldOut = Annotated[
-    float, option("The share of the rows that the score is about; 0 for no score.", panel=RUN, min=0.0, max=0.9)
-]
-Seed = Annotated[int, option("Of the rows held out, and of what is random in the fit.", panel=RUN, min=0)]
-ModelFolder = Annotated[Path, option("The folder of the model.", "--out", panel=OUTPUT)]
-Json = Annotated[bool, option("Print one JSON object instead of text.", "--json", panel=OUTPUT)]
-Quiet = Annotated[bool, option("Print nothing but errors.", "--quiet", "-q", panel=OUTPUT)]
-Verbose = Annotated[bool, option("A line for each iteration.", "--verbose", "-v", panel=OUTPUT)]
-Debug = Annotated[bool, option("Show the traceback of an error.", "--debug", panel=OUTPUT)]
-Force = Annotated[bool, option("Replace what an earlier run wrote to --out.", "--force", panel=OUTPUT)]
-NewFile = Annotated[Path, option("A CSV file to write.", "--out", panel=OUTPUT)]
-CsvFile = Annotated[Path | None, option("A CSV file to write; by default the screen.", "--out", panel=OUTPUT)]
+
+
+def option(default: Any, help: str, *names: str, **more: Any) -> Any:
+    """A field of a group of options; without names it is called as the field."""
+    return field(default=default, metadata={"option": typer.Option(default, *names, help=help, **more)})
+
+
+def with_groups(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A command whose parameters that are groups of options are replaced by these options.
+
+    Parameters
+    ----------
+    function : callable
+        Its parameters are options as typer takes them, and groups: data classes with a ``panel`` of the help page, each
+        of whose fields is made by `option`.
+    """
+    hints, parameters = get_type_hints(function, include_extras=True), list[inspect.Parameter]()
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if hasattr(kind, "panel")}
+    for name, own in inspect.signature(function).parameters.items():
+        if name not in groups:
+            parameters.append(own.replace(annotation=hints[name], kind=own.KEYWORD_ONLY))
+            continue
+        types = get_type_hints(groups[name])
+        for f in fields(groups[name]):
+            default = f.metadata["option"]
+            default.rich_help_panel = groups[name].panel
+            parameters.append(inspect.Parameter(f.name, own.KEYWORD_ONLY, default=default, annotation=types[f.name]))
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        for name, group in groups.items():
+            given[name] = group(**{f.name: given.pop(f.name) for f in fields(group)})
+        return function(**given)
+
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+@dataclass(frozen=True)
+class Printing:
+    """What a command prints."""
+
+    panel: ClassVar[str] = "Output"
+    json: bool = option(False, "Print one JSON object instead of text.", "--json")
+    quiet: bool = option(False, "Print nothing but errors.", "--quiet", "-q")
+    debug: bool = option(False, "Show the traceback of an error.", "--debug")
+
+    @property
+    def silent(self) -> bool:
+        """Whether there are no remarks and no progress."""
+        return self.json or self.quiet
+
+
+@dataclass(frozen=True)
+class Writing(Printing):
+    """What a command that writes something prints, and whether it replaces what is there."""
+
+    force: bool = option(False, "Replace what an earlier run wrote to --out.", "--force")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text file is laid out."""
+
+    panel: ClassVar[str] = "The table"
+    sep: str | None = option(None, "The character between fields, or tab or space; by default a comma, or a tab.")
+    header: bool | None = option(None, "Whether the first line has names; by default if it has no number.")
+
+
+@dataclass(frozen=True)
+class Columns(Layout):
+    """What becomes of the columns of a table."""
+
+    drop: list[str] | None = option(None, "A column to leave out; may be given several times.")
+    impute: str | None = option(None, "Of missing numbers: median fills them in, drop leaves their rows out.")
+    one_hot: str = option("auto", "A column for each level of text: auto, none, or further columns to encode, as a,b.")
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A linear model over a ball."""
+
+    panel: ClassVar[str] = "The model"
+    loss: str = option("auto", f"auto, for numbers {', '.join(NUMBERS)}, for classes {', '.join(CLASSES)}.")
+    quantile: float | None = option(None, "For --loss quantile: the level, between 0 and 1; the median by default.")
+    norm: str = option("lp", "The norm of the ball: lp, group or schatten.")
+    p: str | None = option(None, "Its exponent, inf too; or several to choose from, as 1,1.5,2.", "--p")
+    q: float | None = option(None, "For --norm group: the exponent across groups, 1 by default.", "--q")
+    feature_groups: str | None = option(None, "For --norm group: auto (the columns of the table), or as 'a,b;c,d'.")
+    radius: float | None = option(None, "The radius of the ball; by default cross-validation chooses it.")
+    C: float | None = option(None, "For classes, in place of a radius: as C of LogisticRegression.", "--C")
+    alpha: float | None = option(None, "For numbers, in place of a radius: the penalty as of Ridge and Lasso.")
+    standardize: bool | None = option(None, "Centre and scale the features; by default if --cv chooses the radius.")
+    intercept: bool = option(True, "Fit an intercept, which the ball does not hold.")
+    tol: float = option(1e-6, "The relative gap to certify.", min=0.0)
+
+    def size(self) -> dict[str, float]:
+        """The one of --radius, --C and --alpha that is given; empty if cross-validation is to choose the radius."""
+        size = {name: value for name in ("radius", "C", "alpha") if (value := getattr(self, name)) is not None}
+        if len(size) > 1:
+            raise ValueError(f"--{' and --'.join(size)} say the same in different ways; give one of them.")
+        return size
+
+    def exponents(self) -> list[float | None]:
+        """The exponents of --p: one, that of the norm, or those from which cross-validation chooses."""
+        try:
+            return [None] if self.p is None else [float(part) for part in self.p.split(",")]
+        except ValueError:
+            raise ValueError(f"--p must be a number, or several as 1,1.5,2, got {shown(self.p)}.") from None
+
+    def scaled(self) -> bool:
+        """Whether features are centred and scaled."""
+        return not self.size() if self.standardize is None else self.standardize
+
+
+@dataclass(frozen=True)
+class Run:
+    """Which rows a score is about, and how long a fit may take."""
+
+    panel: ClassVar[str] = "The run"
+    hold_out: float = option(0.2, "The share of the rows that the score is about; 0 for no score.", min=0.0, max=0.9)
+    seed: int = option(0, "Of the rows held out, and of what is random in the fit.", min=0)
+    time_limit: float | None = option(None, "Seconds after which the fit ends.")

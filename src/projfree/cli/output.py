@@ -3,70 +3,107 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import json
-import math
 import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 import typer
+from sklearn.exceptions import ConvergenceWarning
 
 from projfree import persist
+from projfree.cli.options import Printing, with_groups
 
 #: The exit codes, as documented in the help.
 DONE, SHORT, BAD_INPUT, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 
 
-# ---------------------------------------------------------------- text
+# ---------------------------------------------------------------- reports
 
 
-def prepare_streams() -> None:
-    """Let output to a closed stream (``>&-``) go nowhere, and show signs that a terminal lacks as escapes."""
-    for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers, so that no file takes one of them
-        if getattr(sys, name) is None:
-            stream = open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8")  # noqa: SIM115 - it stays open
-            setattr(sys, name, stream)
-    for output in (sys.stdout, sys.stderr):
-        if hasattr(output, "reconfigure"):
-            output.reconfigure(errors="backslashreplace")
+@dataclass(frozen=True)
+class Report:
+    """What a command says at its end.
+
+    Parameters
+    ----------
+    record : dict
+        What ``--json`` prints; numbers that are not finite become null.
+    text : str
+        What is printed otherwise: the result itself if nothing was written, which ``--quiet`` keeps.
+    out : path, optional
+        What was written.
+    code : int
+        The exit code.
+    """
+
+    record: dict[str, Any]
+    text: str
+    out: Path | None = None
+    code: int = DONE
+
+    def show(self, printing: Printing) -> None:
+        """Print; if that fails, what was written is there all the same, and the exit code is 1."""
+        try:
+            if printing.json:
+                typer.echo(as_json(self.record))
+            elif self.out is None or not printing.quiet:
+                typer.echo(self.text)
+            if sys.stdout is not None:  # a closed stream
+                sys.stdout.flush()
+        except OSError as error:
+            if self.out is None:
+                raise
+            fail(f"{str(self.out)!r} was written, but the report could not be printed ({error.strerror}).", SHORT)
 
 
-def note(text: str, quiet: bool = False) -> None:
-    """Print a remark on the error stream."""
-    if not quiet:
-        typer.echo(f"{typer.style('Note:', dim=True)} {text}", err=True)
+def as_json(record: dict[str, Any]) -> str:
+    """A record as JSON; numbers that are not finite become null."""
+    plain = json.dumps(record, default=lambda value: value.item())
+    return json.dumps(json.loads(plain, parse_constant=lambda _: None), indent=2)
 
 
-def show_json(record: dict[str, Any]) -> None:
-    """Print a record as JSON; numbers that are not finite become null."""
-    typer.echo(json.dumps(_plain(record), indent=2))
+def aligned(title: str, fields: dict[str, Any]) -> str:
+    """A title, and a line for each field that is not None, aligned as in the text of a result."""
+    shown = {name.replace("_", " "): value for name, value in fields.items() if value is not None}
+    width = max(15, *map(len, shown))
+    texts = (f"{value:.6g}" if isinstance(value, float) else str(value) for value in shown.values())
+    return "\n".join([title, *(f"  {name:<{width}}  {text}" for name, text in zip(shown, texts, strict=True))])
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+# ---------------------------------------------------------------- remarks and errors
 
 
-def show_fields(title: str, fields: dict[str, str | None], *, good: bool = True) -> None:
-    """Print a title and aligned lines; fields that are None are left out."""
-    typer.secho(title, fg="green" if good else "yellow", bold=True)
-    width = max(len(name) for name, text in fields.items() if text is not None)
-    for name, text in fields.items():
-        if text is not None:
-            typer.echo(f"  {typer.style(name.ljust(width), dim=True)}  {text}")
+def remark(text: str) -> None:
+    """Tell the user something about the input, on the error stream unless ``--quiet`` or ``--json`` is given."""
+    warnings.warn(text, stacklevel=2)
 
 
-# ---------------------------------------------------------------- errors
+@contextmanager
+def _remarks(silent: bool) -> Iterator[None]:
+    """Print each warning once, but not that of a gap that is too large, which the report names."""
+    told = set[str]()
+
+    def show(message: Warning | str, *_: Any) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            typer.echo(f"{typer.style('Note:', dim=True)} {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if not silent:
+            warnings.simplefilter("always", UserWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 def fail(text: str, code: int = BAD_INPUT, title: str = "Error") -> NoReturn:
@@ -75,31 +112,40 @@ def fail(text: str, code: int = BAD_INPUT, title: str = "Error") -> NoReturn:
     raise typer.Exit(code)
 
 
-def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn errors about the input into one sentence and the exit code 2, and any other into a fault."""
-    options = {name: "--" + name.replace("_", "-") for name in inspect.signature(command).parameters}
+def command(function: Callable[..., Report]) -> Callable[..., None]:
+    """Make a command of a function: show its report, and turn errors about the input into one sentence.
+
+    Notes
+    -----
+    The exit code is that of the report, 2 if the input is wrong, and 3 for any other error.
+    """
+    flat = with_groups(function)
+    options = {name: "--" + name.replace("_", "-") for name in signature(flat).parameters}
     options |= {"fit_intercept": "--intercept", "random_state": "--seed", "radii": "--radius"}
 
-    @functools.wraps(command)
-    def wrapped(*args: Any, **kwargs: Any) -> None:
+    @functools.wraps(flat)
+    def run(**given: Any) -> None:
+        printing = Printing(given["json"], given["quiet"], given["debug"])
         try:
-            command(*args, **kwargs)
+            with _remarks(printing.silent):
+                report = flat(**given)
+            report.show(printing)
         except (typer.Exit, typer.Abort):
             raise
-        except KeyboardInterrupt:
-            typer.echo("Interrupted; nothing was written.", err=True)
-            raise typer.Exit(INTERRUPTED) from None
-        except Exception as error:
-            debug, notes = kwargs.get("debug"), getattr(error, "__notes__", [])
-            if debug:
+        except (Exception, KeyboardInterrupt) as error:
+            if printing.debug:
                 typer.echo(traceback.format_exc(), err=True, nl=False)
+            notes = " ".join(getattr(error, "__notes__", []))
+            if isinstance(error, KeyboardInterrupt):
+                fail(notes or "nothing was written.", INTERRUPTED, "Interrupted")
             if is_bad_input(error):
-                fail(" ".join([sentence(error, options), *notes]))
-            text = f"{type(error).__name__}: {error}; {'; '.join(notes) or 'nothing was written'}"
-            way = "with the traceback above" if debug else "with the traceback that --debug shows"
-            fail(f"{text}; please report it {way}.", FAULT, "Fault of projfree")
+                fail(f"{sentence(error, options)} {notes}")
+            way = "with the traceback above" if printing.debug else "with the traceback that --debug shows"
+            text = f"{type(error).__name__}: {error}; {notes or 'nothing was written'}; please report it {way}."
+            fail(text, FAULT, "Fault of projfree")
+        raise typer.Exit(report.code)
 
-    return wrapped
+    return run
 
 
 def is_bad_input(error: BaseException) -> bool:
@@ -107,12 +153,11 @@ def is_bad_input(error: BaseException) -> bool:
 
     What Python and NumPy raise is no sentence with a full stop, and is a fault of projfree, which should have checked.
     """
-    if isinstance(error, OSError | ImportError | MemoryError):
-        return True
     frames = list(traceback.walk_tb(error.__traceback__))
     module = str(frames[-1][0].f_globals.get("__name__", "")) if frames else ""
     own = module.startswith(("projfree.", "reproduction.")) and str(error).endswith(".")
-    return isinstance(error, ValueError | TypeError | RuntimeError) and (own or module.startswith("sklearn.utils."))
+    checked = isinstance(error, ValueError | TypeError | RuntimeError) and (own or module.startswith("sklearn.utils."))
+    return checked or isinstance(error, OSError | ImportError | MemoryError)
 
 
 def sentence(error: BaseException, options: Mapping[str, str]) -> str:
@@ -141,11 +186,19 @@ def sentence(error: BaseException, options: Mapping[str, str]) -> str:
 def check_place(out: Path, inputs: Sequence[Path], force: bool, kind: str | None = None) -> None:
     """Raise unless the command may write at ``out``: something new, or with --force what was written there before.
 
-    ``kind`` is that of a folder of `projfree.persist`; None is for a plain file.
+    Parameters
+    ----------
+    out : path
+        A folder or a plain file to be written.
+    inputs : sequence of paths
+        What the command reads.
+    force : bool
+        Whether what projfree wrote, or a plain file, may be replaced.
+    kind : str, optional
+        The kind of a folder of `projfree.persist`; None for a plain file.
     """
-    place = Path(os.path.realpath(out))
     for given in inputs:
-        source = Path(os.path.realpath(given))
+        place, source = (Path(os.path.realpath(path)) for path in (out, given))
         same = out.exists() and given.exists() and os.path.samefile(out, given)  # links to one file
         if same or place.is_relative_to(source) or source.is_relative_to(place):
             raise ValueError(
@@ -165,23 +218,12 @@ def check_place(out: Path, inputs: Sequence[Path], force: bool, kind: str | None
 
 def check_parent(out: Path) -> None:
     """Raise if the folder that the output would be in cannot be written to."""
-    parent = out.absolute().parent
-    while not parent.exists():
-        parent = parent.parent
-    if not parent.is_dir():
-        raise NotADirectoryError(f"--out {str(out)!r} is below {str(parent)!r}, which is a file; choose another path.")
-    if not os.access(parent, os.W_OK):
-        raise PermissionError(f"--out {str(out)!r} cannot be written: the folder {str(parent)!r} is read-only.")
-
-
-@contextmanager
-def _writing(out: Path) -> Iterator[None]:
-    """Name the output in the error of a disk that is full, or the like."""
-    try:
-        yield
-    except OSError as error:
-        why = getattr(error.__cause__, "strerror", None) or error.strerror or error
-        raise OSError(f"{str(out)!r} could not be written ({why}); no part of it was left behind.") from error
+    parent = next(folder for folder in out.absolute().parents if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise ValueError(
+            f"--out {str(out)!r} needs a folder that can be written to, and {str(parent)!r} is none; choose another "
+            "path."
+        )
 
 
 def save_model(model: Any, out: Path, inputs: Sequence[Path], force: bool, encoder: Any = None) -> None:
@@ -191,19 +233,24 @@ def save_model(model: Any, out: Path, inputs: Sequence[Path], force: bool, encod
     from projfree.estimators import save
 
     check_place(out, inputs, force, "model")
-    with _writing(out):
-        save(model if encoder is None else Pipeline([("encoder", encoder), ("model", model)]), out)
+    save(model if encoder is None else Pipeline([("encoder", encoder), ("model", model)]), out)
 
 
-@contextmanager
-def text_file(out: Path, inputs: Sequence[Path], force: bool) -> Iterator[IO[str]]:
-    """A text file that appears at ``out`` if the block succeeds, and of which nothing is left otherwise."""
-    with _writing(out):
-        out.parent.mkdir(parents=True, exist_ok=True)
+def write_csv(frames: Iterable[Any], out: Path, inputs: Sequence[Path], force: bool) -> int:
+    """Write data frames below one another to a CSV file, which appears whole or not at all; return the rows."""
+    rows = 0
+    out.parent.mkdir(parents=True, exist_ok=True)
+    try:
         with persist.atomic_write(out) as temporary:
             with temporary.open("x", newline="", encoding="utf-8") as file:
-                yield file
+                for k, frame in enumerate(frames):
+                    text = frame.select_dtypes(exclude="number").map(safe_cell)
+                    frame.assign(**text).to_csv(file, header=k == 0, index=False, lineterminator="\n")
+                    rows += len(frame)
             check_place(out, inputs, force)  # another process may have put something there in the meantime
+    except OSError as error:
+        raise OSError(f"{str(out)!r} could not be written ({error.strerror}); nothing of it is left.") from error
+    return rows
 
 
 def safe_cell(value: object) -> object:
@@ -214,20 +261,5 @@ def safe_cell(value: object) -> object:
     >>> safe_cell("=HYPERLINK(1)"), safe_cell("-1.5"), safe_cell("up")
     ("'=HYPERLINK(1)", '-1.5', 'up')
     """
-    if not isinstance(value, str) or len(value) < 2 or value[0] not in "=+-@\t\r":
-        return value
-    try:
-        float(value)
-    except ValueError:
-        return "'" + value
-    return value
-
-
-@contextmanager
-def reporting(out: Path) -> Iterator[None]:
-    """Print about what was written; if that fails, the output is there all the same, and the exit code is 1."""
-    try:
-        yield
-        sys.stdout.flush()
-    except OSError as error:
-        fail(f"{str(out)!r} was written, but the report could not be printed ({error.strerror}).", SHORT)
+    formula = isinstance(value, str) and re.match(r"[=+\-@\t\r](?![\d.]*$).", value)
+    return f"'{value}" if formula else value

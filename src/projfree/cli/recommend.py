@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import numpy as np
+import pandas as pd
+from typer import Option
 
 from projfree.cli import options
-from projfree.cli.output import check_place, guarded, note, reporting, safe_cell, show_json, text_file
+from projfree.cli.complete import read_ratings
+from projfree.cli.output import Report, check_place, command, write_csv
 from projfree.cli.predict import loaded
 
 EPILOG = (
@@ -22,68 +23,53 @@ EPILOG = (
 BLOCK = 4096
 
 
-@guarded
+@command
 def recommend(
     model: options.Model,
-    out: options.NewFile,
-    n: Annotated[int, options.option("Items to recommend to each user.", "--n", min=1)] = 10,
+    out: Annotated[Path, Option(help="A CSV file to write.", rich_help_panel="Output")],
+    layout: options.Layout,
+    printing: options.Writing,
+    n: Annotated[int, Option("--n", help="Items to recommend to each user.", min=1)] = 10,
     ratings: Annotated[
         Path | None,
-        options.option("A table of ratings of new users, with the columns of the fit: lists for them alone."),
+        Option(help="A table of ratings of new users, with the columns of the fit: lists for them alone."),
     ] = None,
-    sep: options.Sep = None,
-    header: options.Header = None,
-    force: options.Force = False,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
-) -> None:
+) -> Report:
     """Recommend items that they have not rated to all users of a completed matrix, or to new users."""
     inputs = [model] if ratings is None else [model, ratings]
-    check_place(out, inputs, force)
+    check_place(out, inputs, printing.force)
     fitted = loaded(model)
     if not hasattr(fitted, "recommend"):
         raise ValueError(f"{str(model)!r} holds no model of ratings; projfree complete writes one.")
-    lists = known_lists(fitted, n) if ratings is None else _new_lists(fitted, ratings, n, sep, header, quiet or json)
-    with text_file(out, inputs, force) as file:
-        users, count = write_lists(lists, file)
-    with reporting(out):
-        if json:
-            show_json({"users": users, "recommendations": count, "out": str(out)})
-        elif not quiet:
-            typer.echo(f"{count:,} recommendations written to {out}")
+    if ratings is None:
+        users, lists = len(fitted.user_ids_), _known_users(fitted, n)
+    else:
+        columns = read_ratings(ratings, [str(name) for name in fitted.columns], layout, fitted)[0]
+        users, lists = len(np.unique(columns[0])), _new_users(fitted, columns, n)
+    count = write_csv(lists, out, inputs, printing.force)
+    record = {"users": users, "recommendations": count, "out": str(out)}
+    return Report(record, f"{count:,} recommendations written to {out}", out)
 
 
-def known_lists(model: Any, n: int) -> Iterator[tuple[Any, Any, Any]]:
-    """Each user of the fit, the items, and the predictions."""
+def _known_users(model: Any, n: int) -> Iterator[Any]:
+    """The lists of the users of the fit, some users at a time."""
     for start in range(0, len(model.user_ids_), BLOCK):
         users = model.user_ids_[start : start + BLOCK]
-        yield from zip(users.tolist(), *model.recommend(users, n), strict=True)
+        yield _lists(users, *model.recommend(users, n))
 
 
-def _new_lists(
-    model: Any, path: Path, n: int, sep: str | None, header: bool | None, quiet: bool
-) -> Iterator[tuple[Any, Any, Any]]:
-    """The same for the users of a table of ratings."""
-    from projfree.cli.complete import read_ratings
-
-    (users, items, values), _, remarks = read_ratings(path, [str(name) for name in model.columns], sep, header)
-    for remark in remarks:
-        note(remark, quiet)
+def _new_users(model: Any, columns: tuple[Any, ...], n: int) -> Iterator[Any]:
+    """The lists of the users of a table of ratings."""
+    users, items, values = columns
     for user in dict.fromkeys(users.tolist()):
         own = users == user
-        yield user, *model.fold_in((items[own], values[own]), n=n)
+        found, scores = model.fold_in((items[own], values[own]), n=n)
+        yield _lists(np.array([user]), found[None], scores[None])
 
 
-def write_lists(lists: Iterator[tuple[Any, Any, Any]], file: Any) -> tuple[int, int]:
-    """Write user, place, item and predicted rating of each recommendation; count users and recommendations."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["user", "place", "item", "rating"])
-    users = count = 0
-    for user, items, scores in lists:
-        users += 1
-        for place, (item, score) in enumerate(zip(items.tolist(), scores.tolist(), strict=True), 1):
-            if not math.isnan(score):
-                writer.writerow([safe_cell(user), place, safe_cell(item), f"{score:.4f}"])
-                count += 1
-    return users, count
+def _lists(users: Any, items: Any, scores: Any) -> Any:
+    """User, place, item and predicted rating of each recommendation; lists that end early are filled up with NaN."""
+    place = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
+    user = np.repeat(users, items.shape[1])
+    frame = pd.DataFrame({"user": user, "place": place.ravel(), "item": items.ravel(), "rating": scores.ravel()})
+    return frame.dropna(subset=["rating"]).round({"rating": 4})

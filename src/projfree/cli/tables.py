@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from gzip import BadGzipFile
 from pathlib import Path
@@ -14,18 +14,18 @@ import pandas as pd
 from pyarrow import ArrowException
 
 from projfree.checks import Array, shown
-from projfree.cli.options import CLASSES, NUMBERS
-from projfree.data import NpySource, as_data
-from projfree.data.sources import SourceSubset, open_parquet, parquet_files
+from projfree.cli.options import CLASSES, NUMBERS, Columns, Layout
+from projfree.cli.output import remark
+from projfree.data import NpySource
 from projfree.estimators.encoding import table_encoder, text_columns
-from projfree.solvers.choose import memory_limit
 
 TEXT = (".csv", ".tsv", ".txt", ".data")
 KINDS = (*TEXT, *(kind + ".gz" for kind in TEXT), ".parquet", ".npy")
 #: A column of text with more levels than this, or with as many as half of its rows, is no category.
 MOST_LEVELS = 1_000
-#: Rows of a file that is larger than memory to read at a time.
-CHUNK = 1 << 16
+#: What pandas and pyarrow raise because of a file that is no table.
+PARSING = (pd.errors.EmptyDataError, pd.errors.ParserError, pd.errors.ParserWarning)
+DAMAGE = (*PARSING, ArrowException, UnicodeDecodeError, BadGzipFile, EOFError)
 
 
 # ---------------------------------------------------------------- files
@@ -38,81 +38,57 @@ def kind_of(path: Path) -> str:
     kind = next((kind for kind in reversed(KINDS) if path.name.lower().endswith(kind)), None)
     if kind is None:
         raise ValueError(f"{str(path)!r} must end in {', '.join(TEXT)} (these also with .gz), .parquet or .npy.")
-    if path.is_file() and path.stat().st_size == 0:
-        raise ValueError(f"{str(path)!r} is empty.")
-    if path.is_dir() and kind != ".parquet":
-        raise ValueError(f"{str(path)!r} is a folder, not a {kind[1:]} file.")
     return kind
 
 
-def read_table(
-    path: Path, sep: str | None = None, header: bool | None = None, text: Sequence[str] = ()
-) -> tuple[Any, str]:
-    """Read a frame with column names of type str, and what a user should know about how it was read.
+def read_table(path: Path, layout: Layout, text: Sequence[str] = ()) -> Any:
+    """Read a file as a frame with column names of type str.
 
-    The columns ``text``, by name or number, are read as text even if their cells look like numbers.
+    Parameters
+    ----------
+    path : path
+        The file, or a folder of Parquet files.
+    layout : Layout
+        Of a text file.
+    text : sequence of str
+        Columns, by name or number, that are read as text even if their cells look like numbers.
     """
-    kind, remark = kind_of(path), ""
+    kind = kind_of(path)
     try:
         if kind == ".npy":
-            frame = next(chunks_of(path, rows=None))
+            source = NpySource(path)  # raises unless it is a table of real numbers, as long as its header says
+            frame = pd.DataFrame(next(source.tables([(0, source.n)])), columns=[str(j) for j in range(source.d)])
         elif kind == ".parquet":
-            frame = pd.read_parquet(path).reset_index(drop=True)
-            frame.columns = [str(name) for name in frame.columns]
+            frame = pd.read_parquet(path).reset_index(drop=True).rename(columns=str)
         else:
-            frame, remark = _read_text(path, sep, header, text)
-    except (ArrowException, UnicodeDecodeError, BadGzipFile, EOFError, KeyError) as error:
-        raise ValueError(f"{str(path)!r} cannot be read as a table ({str(error).splitlines()[0]}).") from error
+            frame = _read_text(path, layout, text)
+    except DAMAGE as error:
+        why = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"{str(path)!r} cannot be read as a table ({why}); repair it, or give --sep or --header."
+        ) from error
     _refuse_twice(list(frame.columns), path)
     if not len(frame):
         raise ValueError(f"{str(path)!r} has no rows.")
-    return frame, remark
+    return frame
 
 
-def _read_text(path: Path, sep: str | None, header: bool | None, text: Sequence[str]) -> tuple[Any, str]:
-    by = {"tab": "\t", "space": " ", None: "\t" if ".tsv" in path.name.lower() else ","}.get(sep, sep)
+def _read_text(path: Path, layout: Layout, text: Sequence[str]) -> Any:
+    by = {"tab": "\t", "space": " ", None: "\t" if ".tsv" in path.name.lower() else ","}.get(layout.sep, layout.sep)
     if by is None or len(by) != 1:
-        raise ValueError(f"--sep must be one character, or tab or space, got {shown(sep)}.")
+        raise ValueError(f"--sep must be one character, or tab or space, got {shown(layout.sep)}.")
     given: dict[str, Any] = {"sep": by, "skipinitialspace": True, "low_memory": False}
-    try:
-        first = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **given).iloc[0]
-        named = bool(pd.to_numeric(first, errors="coerce").isna().all()) if header is None else header
-        names = [name.strip() for name in first] if named else [str(j) for j in range(len(first))]
-        _refuse_twice(names, path)
-        strings = {name for name in (_found(names, one) for one in text) if name is not None}
-        given |= {"dtype": dict.fromkeys(strings, str), "na_values": ["?"], "index_col": False}
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(path, header=0 if named else None, names=names, **given)
-    except pd.errors.ParserWarning as error:
-        raise ValueError(
-            f"the rows of {str(path)!r} have more fields than its first line, which has {len(names)}; repair it, or "
-            "give --sep."
-        ) from error
-    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
-        raise ValueError(f"{str(path)!r} cannot be read as text in columns ({str(error).strip()}).") from error
-    if named or header is not None:
-        return frame, ""
-    return frame, f"{str(path)!r} has no header, so its columns are 0 to {len(names) - 1} (--header if not)."
-
-
-def chunks_of(path: Path, rows: int | None = CHUNK) -> Iterator[Any]:
-    """The frames of a Parquet or npy file, some rows at a time; their indices count the rows of the file."""
-    done = 0
-    if kind_of(path) == ".npy":
-        NpySource(path)  # raises unless it is a table of real numbers, as long as its header says
-        whole = np.load(path, mmap_mode="r")
-        names = [str(j) for j in range(whole.shape[1])]
-        for start in range(0, max(1, len(whole)), rows or max(1, len(whole))):
-            part = whole[start : start + rows] if rows else whole
-            yield pd.DataFrame(np.array(part), index=range(start, start + len(part)), columns=names)
-        return
-    for file in parquet_files(path):
-        for batch in open_parquet(file).iter_batches(rows):
-            frame = batch.to_pandas()
-            frame.index = range(done, done + len(frame))
-            done += len(frame)
-            yield frame
+    first = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **given).iloc[0]
+    named = bool(pd.to_numeric(first, errors="coerce").isna().all()) if layout.header is None else layout.header
+    names = [name.strip() for name in first] if named else [str(j) for j in range(len(first))]
+    _refuse_twice(names, path)
+    given["dtype"] = {name: str for one in text if (name := _found(names, one)) is not None}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # rows are longer than the first line
+        frame = pd.read_csv(path, header=0 if named else None, names=names, na_values=["?"], index_col=False, **given)
+    if not named and layout.header is None:
+        remark(f"{str(path)!r} has no header, so its columns are 0 to {len(names) - 1} (--header if not).")
+    return frame
 
 
 def _refuse_twice(names: Sequence[str], path: Path) -> None:
@@ -149,57 +125,52 @@ def row_of(column: Any, at: Any) -> int:
     return int(column.index[int(np.argmax(np.asarray(at)))]) + 1
 
 
-def floats(column: Any, *, finite: bool = True) -> Any:
-    """A column as floats; raises at the first entry that is no number, or, if ``finite``, is missing or infinite."""
-    if column.dtype.kind in "mMc":
-        raise ValueError(
-            f"column {column.name!r} holds {column.dtype} (row {row_of(column, [True])}: {column.iloc[0]}), neither "
-            "numbers nor text; convert it, or leave it out."
-        )
-    values = pd.to_numeric(column.astype(object) if column.dtype == "category" else column, errors="coerce")
-    bad = (values.isna() & column.notna()).to_numpy()
+def floats(column: Any, *, missing: bool = False, or_text: bool = False) -> Any:
+    """A column as finite floats; raises at the first entry that is none.
+
+    Parameters
+    ----------
+    column : series
+        Its index counts the rows of the file.
+    missing : bool
+        Whether entries may be missing.
+    or_text : bool
+        Whether None is returned for text: at least half of the entries are neither numbers nor numbers with decimal
+        commas, so that these are no mistakes.
+    """
+    cells = column if column.dtype.kind in "biuf" else column.astype(object).map(str, na_action="ignore")
+    values = pd.to_numeric(cells, errors="coerce").astype(np.float64)
+    bad = values.isna() & cells.notna()
     if bad.any():
-        text, row = shown(column[bad].iloc[0]), row_of(column, bad)
+        commas = pd.to_numeric(cells[bad].str.replace(",", "."), errors="coerce").notna().all()
+        if or_text and column.dtype.kind not in "mMc" and not commas and 2 * bad.sum() >= cells.notna().sum():
+            return None
         raise ValueError(
-            f"column {column.name!r} must hold numbers, got {text} in row {row}; encode it, or leave it out."
+            f"column {column.name!r} must hold numbers, with a decimal point, got {shown(cells[bad].iloc[0])} in row "
+            f"{row_of(column, bad)}; encode it, or leave it out."
         )
-    values = values.astype(np.float64)
-    bad = ~np.isfinite(values.to_numpy())
-    if finite and bad.any():
+    bad = np.isinf(values) if missing else ~np.isfinite(values)
+    if bad.any():
+        what = "infinite" if missing else "missing or infinite"
         raise ValueError(
-            f"column {column.name!r} is missing or infinite in row {row_of(column, bad)}; use --impute median or "
-            "--impute drop, fill it yourself, or leave it out."
+            f"column {column.name!r} is {what} in row {row_of(column, bad)}; fill it, leave it out, or let "
+            "--impute median fill it or --impute drop leave out the rows where numbers are missing."
         )
     return values
 
 
-def is_text(column: Any, *, one_hot: bool = True) -> bool:
-    """Whether a column is text to encode; raises for dates, and for numbers with a few mistakes among them."""
-    if column.dtype.kind in "biufmMc":
-        return False
-    present = column.dropna()
-    parsed = pd.to_numeric(present.astype(object), errors="coerce").notna()
-    if parsed.all():
-        return False
-    texts = present.astype(str)
-    if pd.to_numeric(texts.str.replace(",", "."), errors="coerce").notna().all():
-        raise ValueError(
-            f"column {column.name!r} holds numbers with decimal commas, such as "
-            f"{texts[texts.str.contains(',')].iloc[0]!r}; write them with a decimal point, or leave the column out."
-        )
-    if not one_hot or 2 * parsed.sum() > len(parsed):
-        floats(column)  # raises at the first text
-    return True
+def as_ids(column: Any, like: Array | None = None) -> Any:
+    """A column of text as integers if each is printed as it stands there: 007 is neither 07 nor 7.
 
-
-def as_ids(column: Any) -> Any:
-    """A column of text as integers if each is printed as it stands there: 007 is neither 07 nor 7."""
+    Other columns stay as they are, and so does text if the ids that it is to be ``like`` are text.
+    """
     codes, labels = pd.factorize(column)
     try:
         numbers = np.array([int(label) for label in labels], np.int64)
     except (ValueError, OverflowError):
         return column
-    same = [str(number) for number in numbers] == [str(label).strip() for label in labels]
+    text = column.dtype.kind not in "iufb" and (like is None or like.dtype.kind in "iufb")
+    same = text and [str(number) for number in numbers] == [str(label).strip() for label in labels]
     return pd.Series(numbers[codes], index=column.index, name=column.name) if same and (codes >= 0).all() else column
 
 
@@ -210,171 +181,106 @@ def as_ids(column: Any) -> Any:
 class Rows:
     """Features and targets of a file.
 
-    ``X`` is a frame of floats and text, or, for a file larger than memory, a data class that reads it in chunks and
-    whose targets are ``y``, or their places in ``labels`` if there are some.
+    Parameters
+    ----------
+    path : path
+        The file.
+    X : frame
+        Floats and text.
+    y : ndarray
+        The targets.
+    loss : str
+        The name of the loss.
+    text : sequence of str
+        The columns of text.
+    impute : bool
+        Whether missing numbers are filled.
     """
 
+    path: Path
     X: Any
     y: Array
     loss: str
-    named: bool
-    text: tuple[str, ...] = ()
-    impute: bool = False
-    labels: Array | None = None
-    remarks: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    @property
-    def streamed(self) -> bool:
-        """Whether the rows stay in the file."""
-        return not hasattr(self.X, "iloc")
+    text: Sequence[str]
+    impute: bool
 
     def encoder(self, rows: Array) -> Any:
         """The encoder of these rows, fitted on some of them; None if all columns are complete numbers."""
-        if self.streamed or not (self.text or self.impute):
+        if not (self.text or self.impute):
             return None
-        numbers = [name for name in self.X.columns if name not in self.text]
+        numbers = [name for name in self.X if name not in self.text]
         return table_encoder(numbers, dict.fromkeys(self.text), impute=self.impute).fit(self.X.iloc[rows])
 
-    def part(self, rows: Array, encoder: Any) -> tuple[Any, ...]:
+    def part(self, rows: Array, encoder: Any) -> tuple[Any, Array]:
         """Some of the rows as the arguments of ``fit`` and ``score``."""
-        if self.streamed:
-            return (self.X.subset(rows),)
         X = self.X.iloc[rows]
-        return encoder.transform(X) if encoder is not None else X if self.named else X.to_numpy(), self.y[rows]
+        X = encoder.transform(X) if encoder is not None else X.to_numpy() if kind_of(self.path) == ".npy" else X
+        return X, self.y[rows]
 
 
-def read_rows(
-    path: Path,
-    targets: Sequence[str],
-    *,
-    loss: str = "auto",
-    drop: Sequence[str] = (),
-    sep: str | None = None,
-    header: bool | None = None,
-    impute: str | None = None,
-    one_hot: str = "auto",
-) -> Rows:
+def read_rows(path: Path, targets: Sequence[str], columns: Columns, loss: str) -> Rows:
     """Read features and targets; the loss "auto" is chosen by the targets."""
     if loss not in (choices := ("auto", *NUMBERS, *CLASSES)):
         raise ValueError(f"--loss must be one of {', '.join(choices)}, got {shown(loss)}.")
-    if impute not in (None, "median", "drop"):
-        raise ValueError(f"--impute must be median or drop, got {shown(impute)}.")
-    extra, large = [] if one_hot in ("auto", "none") else one_hot.split(","), _too_large(path)
-    frame, remark = (_no_rows(path), "") if large else read_table(path, sep, header, extra)
-    columns, remarks = list(frame.columns), [remark]
-    y_names = list(dict.fromkeys(column_of(columns, name, "--target", path) for name in targets))
-    gone = [column_of(columns, name, "--drop", path) for name in drop]
-    if large:
-        return _streamed(path, [name for name in columns if name not in (*y_names, *gone)], y_names, loss)
-    encoded = [column_of(columns, name, "--one-hot", path) for name in extra]
-    if impute == "drop":
+    if columns.impute not in (None, "median", "drop"):
+        raise ValueError(f"--impute must be median or drop, got {shown(columns.impute)}.")
+    extra = [] if columns.one_hot in ("auto", "none") else columns.one_hot.split(",")
+    frame = read_table(path, columns, extra)
+    names = list(frame)
+    y_names = list(dict.fromkeys(column_of(names, name, "--target", path) for name in targets))
+    gone = [column_of(names, name, "--drop", path) for name in columns.drop or ()]
+    encoded = [column_of(names, name, "--one-hot", path) for name in extra]
+    if columns.impute == "drop":
         complete = frame.drop(columns=gone).notna().all(axis=1)
-        remarks.append(f"{int((~complete).sum()):,} of {len(frame):,} rows have missing values and are left out.")
+        remark(f"{int((~complete).sum()):,} of {len(frame):,} rows have missing values and are left out.")
         frame = frame[complete]
         if not len(frame):
             raise ValueError(f"every row of {str(path)!r} has a missing value; use --impute median, or --drop columns.")
-    X = frame.drop(columns=[*y_names, *gone])
+    X, median = frame.drop(columns=[*y_names, *gone]), columns.impute == "median"
     if not len(X.columns):
         raise ValueError(f"{str(path)!r} has no columns besides {', '.join([*y_names, *gone])}.")
-    text = [name for name in X.columns if name in encoded or is_text(X[name], one_hot=one_hot != "none")]
-    median = impute == "median"
+    any_text = columns.one_hot != "none"
+    text = [name for name in X if name in encoded or floats(X[name], missing=True, or_text=any_text) is None]
     X = features(X, text, impute=median)
-    for name in text:
-        levels = X[name].nunique()
-        if levels > MOST_LEVELS or (len(X) > 40 and 2 * levels > len(X)):
+    for name, levels in X.nunique().items():
+        if name in text and (levels > MOST_LEVELS or (len(X) > 40 and 2 * levels > len(X))):
             raise ValueError(
                 f"column {name!r} has {levels} different texts in {len(X)} rows, too many for a category; leave it out."
             )
-    if median and (empty := [name for name in X if X[name].isna().all()]):
-        raise ValueError(f"column {empty[0]!r} has no numbers at all; leave it out.")
-    y, loss, remark = targets_of(frame[y_names], loss)
-    named = kind_of(path) != ".npy"
-    return Rows(X, y, loss, named, tuple(text), median, remarks=tuple(filter(None, [*remarks, remark])))
+        if not levels:
+            raise ValueError(f"column {name!r} has no numbers at all; leave it out.")
+    return Rows(path, X, *targets_of(frame[y_names], loss), text, median)
 
 
 def features(frame: Any, text: Sequence[str], *, impute: bool = False) -> Any:
     """A frame of text, and of floats that are complete unless missing ones will be imputed."""
-    columns = {}
-    for name in frame.columns:
-        column = frame[name]
-        columns[name] = text_columns(frame[[name]])[name] if name in text else floats(column, finite=not impute)
-        if impute and name not in text and np.isinf(columns[name]).any():
-            floats(column)  # raises
-    return type(frame)(columns, index=frame.index)
+    numbers = {name: floats(frame[name], missing=impute) for name in frame if name not in text}
+    return frame.assign(**numbers, **text_columns(frame[list(text)]))
 
 
-def targets_of(frame: Any, loss: str) -> tuple[Array, str, str]:
-    """Targets, the loss for them, and a remark on that choice: numbers for regression, labels for classes."""
-    text, remark = [name for name in frame if is_text(frame[name])], ""
+def targets_of(frame: Any, loss: str) -> tuple[Array, str]:
+    """Targets, numbers for regression and labels for classes, and the loss for them."""
+    text = [name for name in frame if floats(frame[name], missing=True, or_text=True) is None]
     if loss == "auto":
-        values = [] if text or frame.shape[1] > 1 else floats(frame.iloc[:, 0], finite=False).dropna().unique()
+        values = [] if text or frame.shape[1] > 1 else floats(frame.iloc[:, 0], missing=True).dropna().unique()
         loss = "logistic" if text or len(values) == 2 else "squared"
         if len(values) == 2:
             low, high = sorted(values)
-            remark = (
+            remark(
                 f"Column {frame.columns[0]!r} holds {low:g} and {high:g} alone: they are classes (else --loss squared)."
             )
     if loss not in CLASSES:
-        try:
-            y = np.column_stack([floats(frame[name]) for name in frame])
-        except ValueError as error:
-            raise ValueError(f"{str(error).rstrip('.')}; for classes use --loss logistic.") from error
-        return (y[:, 0] if y.shape[1] == 1 else y), loss, remark
+        y = np.column_stack([floats(frame[name]) for name in frame])
+        return y[:, 0] if y.shape[1] == 1 else y, loss
     if frame.shape[1] > 1:
         raise ValueError(f"several targets must be numbers, and {(text or list(frame))[0]!r} has classes; give one.")
     column = frame.iloc[:, 0]
     if column.isna().any():
         row = row_of(column, column.isna())
         raise ValueError(f"column {column.name!r} is missing in row {row}; leave the row out, e.g. with --impute drop.")
-    if column.nunique() < 2:
-        raise ValueError(f"column {column.name!r} holds one class only; a classifier needs two.")
     if column.nunique() > max(50, len(column) // 4):
         raise ValueError(
             f"column {column.name!r} has {column.nunique()} different values, too many for classes; use --loss squared "
             "for regression."
         )
-    return np.array(text_columns(frame).iloc[:, 0].tolist()) if text else column.to_numpy(), loss, remark
-
-
-# ---------------------------------------------------------------- files larger than memory
-
-
-def _too_large(path: Path) -> bool:
-    """Whether a table takes more than half of the memory limit; text files are always read at once."""
-    kind = kind_of(path)
-    if kind not in (".npy", ".parquet"):
-        return False
-    if kind == ".npy":
-        source = NpySource(path)
-        entries = source.n * source.d
-    else:
-        heads = [open_parquet(file).metadata for file in parquet_files(path)]
-        entries = sum(head.num_rows * head.num_columns for head in heads)
-    return 2 * 8 * entries > memory_limit()
-
-
-def _no_rows(path: Path) -> Any:
-    """The columns of a Parquet or npy file without their rows."""
-    if kind_of(path) == ".npy":
-        return pd.DataFrame(columns=[str(j) for j in range(NpySource(path).d)])
-    names = list(open_parquet(parquet_files(path)[0]).schema_arrow.names)
-    _refuse_twice(names, path)
-    return pd.DataFrame(columns=names)
-
-
-def _streamed(path: Path, features: list[str], targets: list[str], loss: str) -> Rows:
-    """The rows of a file that is read in chunks; features must be complete numbers."""
-    npy = kind_of(path) == ".npy"
-    if npy:
-        frame = pd.DataFrame(np.load(path, mmap_mode="r")[:, list(map(int, targets))], columns=targets)
-    else:
-        frame = pd.read_parquet(path, columns=targets).reset_index(drop=True)
-    y, loss, remark = targets_of(frame, loss)
-    labels, numbers = np.unique(y, return_inverse=True) if loss in CLASSES else (None, y)
-    source = SourceSubset(NpySource(path), columns=list(map(int, features))) if npy else path
-    X = as_data(source, numbers.astype(np.float64), columns=None if npy else features)
-    large = f"{str(path)!r} is larger than the memory to use for it, so that it is read chunk by chunk."
-    return Rows(X, y, loss, not npy, labels=labels, remarks=tuple(filter(None, (large, remark))))
+    return np.array(text_columns(frame).iloc[:, 0].tolist()) if text else column.to_numpy(), loss
