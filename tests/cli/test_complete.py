@@ -83,9 +83,9 @@ def test_of_pairs_that_are_rated_several_times_the_last_counts(call, ratings, tm
 def test_features(call, tmp_path):
     """Text is encoded; users without ratings are in the model, and are predicted and recommended to."""
     rng = np.random.default_rng(0)
-    who, film = rng.integers(0, 30, 400), rng.integers(0, 12, 400)
+    who, film = rng.integers(0, 30, 800), rng.integers(0, 12, 800)
     sex, genre = np.where(np.arange(40) % 2, "F", "M"), np.where(np.arange(12) % 3, "crime", "love")
-    stars = 3.0 + 1.5 * (sex[who] == "F") * (genre[film] == "love") + 0.3 * rng.standard_normal(400)
+    stars = 3.0 + 1.5 * (sex[who] == "F") * (genre[film] == "love") + 0.3 * rng.standard_normal(800)
     pd.DataFrame({"who": who, "film": film, "stars": stars}).to_csv(tmp_path / "ratings.csv", index=False)
     people = pd.DataFrame({"sex": sex, "age": rng.random(40), "who": range(40)})
     people.loc[[3, 7], "age"], people.loc[5, "sex"] = np.nan, None

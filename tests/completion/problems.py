@@ -7,6 +7,7 @@ import numpy as np
 from projfree import Entries, as_data
 from projfree.algebra import OnPattern, Pattern
 from projfree.completion.problem import CompletionProblem, Settings
+from projfree.completion.ratings import Ratings
 from projfree.losses import Squared
 from projfree.numerics.projections import project
 
@@ -39,7 +40,7 @@ def problem(implicit=0.7, sides=(True, True), loss=Squared(), p=1.0, kinds=(True
     on = tuple(table if use else None for table, use in zip(tables, sides, strict=True))
     base, weight = 0.0 if loss.labels else float(y.mean()), rng.random(len(y)) + 0.2 if weighted else None
     settings = Settings(loss, p=p, ridge=2.0, kinds=kinds, base=base, implicit=implicit)
-    return CompletionProblem(rows, cols, y, weight, SHAPE, settings, on)
+    return CompletionProblem(Ratings.of(rows, cols, y, weight, SHAPE), settings, on)
 
 
 def full(table):

@@ -11,7 +11,7 @@ from completion.problems import CASES, SHAPE, entries, problem
 from projfree import MatrixCompletion
 from projfree.completion import als
 from projfree.completion.als import Alternating, regress
-from projfree.completion.factors import Factors
+from projfree.completion.model import Factors
 from projfree.completion.selection import run_sweeps
 from projfree.losses import Huber, Squared
 
@@ -31,7 +31,7 @@ def test_half_sweeps_converge_to_the_regressions(implicit, sides, weighted):
     ridge, scale = np.array([0.3, 0.5, 0.9]), np.linspace(0.5, 2.0, SHAPE[0])
     found, q = now, f.n * f.side.weights[0]
     for _ in range(40):
-        found = replace(now, left=found.left, rows=found.rows)
+        found = replace(now, lefts=np.concatenate([found.left, now.below]), rows=found.rows)
         found = regress(f, found, 0, ridge, scale)
     rows, cols, s = e.pattern.rows, e.pattern.indices, f.n * np.broadcast_to(e.s, f.n)
     users = np.zeros((SHAPE[0], 0)) if f.features[0] is None else f.features[0].toarray()

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import projfree
 from projfree import MatrixCompletion
-from projfree.completion import prediction
+from projfree.completion import model as model_module
 
 SHAPE = (150, 70)
 
@@ -85,7 +85,7 @@ def test_every_call_says_the_same(known, tmp_path, monkeypatch):
     np.testing.assert_allclose(model.fold_in(()), np.clip(nobody, *model.rating_range_), rtol=1e-10)
     np.testing.assert_allclose(nobody[60:], model.decision_function([(999, 999)])[0], rtol=1e-10)
     vars(model).pop("_last_completed")
-    monkeypatch.setattr(prediction, "BLOCK", 100)
+    monkeypatch.setattr(model_module, "PAIRS", 100)
     np.testing.assert_allclose(model.decision_function(every).reshape(SHAPE), whole, rtol=1e-10)
     model.save(tmp_path / "m", ratings=False)
     np.testing.assert_allclose(projfree.load(tmp_path / "m").decision_function(every), whole.ravel(), rtol=1e-12)

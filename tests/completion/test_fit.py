@@ -169,7 +169,8 @@ def test_true_ends_a_stage():
     assert dict(whole.seen)["path"] > 20
     assert np.isfinite(model.relative_gap_)
     assert quick(callbacks=Watch("sweeps", 2)).fit(RATINGS).n_iter_ == 2
-    model.callbacks = watch = Watch("convex solver", 2)
+    watch = Watch("convex solver", 2)
+    model = quick(max_sweeps=3).fit(RATINGS).set_params(callbacks=watch)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.certify_to(1e-12)

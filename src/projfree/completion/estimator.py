@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -17,18 +16,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from projfree import persist
-from projfree.algebra import Pattern
 from projfree.checks import Array, at_least, count, positive, shown, stacklevel
 from projfree.completion.als import Alternating, strength_of, strongest, weakest
 from projfree.completion.certificate import CertifiedModel, certified, improve
-from projfree.completion.factors import Factors
 from projfree.completion.features import FeatureTable, with_features
-from projfree.completion.prediction import OffsetModel
+from projfree.completion.model import Factors, OffsetModel
 from projfree.completion.problem import CompletionProblem, Settings
-from projfree.completion.ratings import GivenRatings, Ratings, read_ratings, refuse_other_kind
+from projfree.completion.ratings import KINDS, GivenRatings, Ratings, read_ratings, refuse_other_kind
 from projfree.completion.recommend import Recommender
 from projfree.completion.selection import WEIGHTS, HeldOut, choose, most_sweeps, run_sweeps, usual_range
-from projfree.completion.side_information import Features
 from projfree.deadline import deadline, expired
 from projfree.estimators.base import progress, warn_of_gap
 from projfree.estimators.robust import HUBER, residual_scale, weighted_median
@@ -219,9 +215,10 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add ratings, of known or new users and items, and go on from the last answer with the same penalty.
+        """Add ratings, of known or new users and items, and go on from the last answer.
 
-        The problem stays that of the fit: the settings that state it (``settings_``) are not read again.
+        The penalty grows like the root of the number of ratings, as in a fit. The problem stays that of the fit: the
+        settings that state it (``settings_``) are not read again.
         """
         if not hasattr(self, "factors_"):
             return self.fit(X, y, sample_weight)
@@ -230,34 +227,19 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         if (old.weight is None) != (given.weight is None):
             raise ValueError("`partial_fit` needs `sample_weight` if, and only if, the first fit had it.")
         self._check()
-        new = copy(self)
-        new._seed = self._draw_seed()
-        ids = []
+        new, ids = copy(self), []
         for of, labels, known in (("users", given.users, self.user_ids_), ("items", given.items, self.item_ids_)):
             refuse_other_kind(of, known, labels)
             ids.append(np.union1d(known, labels))
-        new._take_features(ids, later=True)
-        rows, cols = (np.searchsorted(every, known) for every, known in zip(ids, self._ids, strict=True))
-        more = Ratings(
-            np.concatenate([rows[old.rows], np.searchsorted(ids[0], given.users)]),
-            np.concatenate([cols[old.cols], np.searchsorted(ids[1], given.items)]),
-            np.concatenate([old.values, given.values]),
-            None if old.weight is None else np.concatenate([old.weight, given.weight]),
-        )
-        new.ratings_ = Ratings.latest(more.rows, more.cols, more.values, more.weight, len(ids[1]))
-        new._take_range()
+        new._take_ids(ids[0], ids[1], self)
+        rows, cols = np.searchsorted(new.user_ids_, self.user_ids_), np.searchsorted(new.item_ids_, self.item_ids_)
+        new._take_ratings(given, (rows[old.rows], cols[old.indices], old.values, old.weight))
         with self._watched() as callbacks:
             f = new._problem(new.ratings_)
             new.offset_model_ = OffsetModel.of(f)
-            new._fit(callbacks, into=self, model=self.factors_.resized(f, rows, cols))
+            strength = self.strength_ * math.sqrt(len(new.ratings_) / len(old))
+            new._fit(callbacks, self, self.factors_.resized(f, rows, cols), strength)
         return self
-
-    def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    @property
-    def _ids(self) -> tuple[Array, Array]:
-        return self.user_ids_, self.item_ids_
 
     @contextmanager
     def _watched(self, seconds: float | None = None) -> Any:
@@ -266,142 +248,105 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         with closing(callbacks), deadline(self.time_limit if seconds is None else seconds):
             yield callbacks
 
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    # ------------------------------------------------------------ the problem
+
     def _prepared(self, given: GivenRatings) -> Self:
         """A copy with checked settings and these ratings, and no model."""
-        loss = self._check()
-        new = copy(self)
+        loss, new = self._check(), copy(self)
         new.__dict__.pop("factors_", None)
-        ids = [
-            np.unique(labels) if given.shape is None else np.arange(given.shape[side])
-            for side, labels in enumerate((given.users, given.items))
-        ]
-        new._take_features(ids)
-        rows, cols = np.searchsorted(new.user_ids_, given.users), np.searchsorted(new.item_ids_, given.items)
-        new.ratings_ = Ratings.latest(rows, cols, given.values, given.weight, len(new.item_ids_))
-        new._take_range()
-        new._seed = self._draw_seed()
+        if given.shape is None:
+            new._take_ids(np.unique(given.users), np.unique(given.items))
+        else:
+            new._take_ids(*map(np.arange, given.shape))
+        new._take_ratings(given)
         every, users, items = (self.offsets,) * 3 if isinstance(self.offsets, bool) else self.offsets
-        kinds = bool(every), bool(users), bool(items)
-        new._state_problem(Settings(loss, float(self.p), float(self.ridge), kinds), matrix=given.shape is not None)
+        new._state_problem(Settings(loss, float(self.p), float(self.ridge), (bool(every), bool(users), bool(items))))
         return new
 
-    def _take_features(self, ids: Sequence[Array], later: bool = False) -> None:
+    def _take_ids(self, users: Array, items: Array, fitted: Any = None) -> None:
         """Ids, with those that have features alone, and the features in their order."""
-        for side, (of, name) in enumerate((("users", "user_features"), ("items", "item_features"))):
-            given, fitted, own = getattr(self, name), getattr(self, f"{name}_", None) if later else None, ids[side]
+        for side, (of, name, ids) in enumerate((("users", "user_features", users), ("items", "item_features", items))):
+            given, known, table = getattr(self, name), getattr(fitted, f"{name}_", None), None
             if given is not None:
-                own, table = with_features(name, of, given, self.columns[side], own, fitted)
-                setattr(self, f"{name}_", table)
-            elif not later:
-                setattr(self, f"{name}_", None)
-            elif fitted is not None and fitted.shape[0] < len(own):
+                ids, table = with_features(name, of, given, self.columns[side], ids, known)
+            elif known is not None and known.shape[0] < len(ids):
                 raise ValueError(f"`{name}` must have a row for each of the new {of}; set it to a table that has them.")
-            setattr(self, ("user_ids_", "item_ids_")[side], own)
-            ids[side] = own  # type: ignore[index]  # a list
+            setattr(self, f"{name}_", known if table is None else table)
+            setattr(self, f"{of[:-1]}_ids_", ids)
 
-    def _take_range(self) -> None:
-        values = self.ratings_.values
+    def _take_ratings(self, given: GivenRatings, old: tuple[Any, ...] | None = None) -> None:
+        """The matrix of the ratings that have a weight, after others if there are some."""
+        if given.weight is not None and not given.weight.all():
+            given = given.part(given.weight > 0.0)
+        rows = np.searchsorted(self.user_ids_, given.users).astype(np.int32)
+        cols = np.searchsorted(self.item_ids_, given.items).astype(np.int32)
+        parts: tuple[Any, ...] = rows, cols, given.values, given.weight
+        if old is not None:
+            parts = tuple(None if b is None else np.concatenate([a, b]) for a, b in zip(old, parts, strict=True))
+        rows, cols, values, weight = parts
+        self.ratings_ = Ratings.of(rows, cols, values, weight, (len(self.user_ids_), len(self.item_ids_)))
+        values, self._seed = self.ratings_.values, self._draw_seed()
         self.rating_range_ = float(values.min()), float(values.max())
         self.rating_deviation_ = float(values.std()) or 1.0
 
-    def _state_problem(self, settings: Settings, matrix: bool) -> None:
+    def _state_problem(self, settings: Settings) -> None:
         """The base, the scale of the loss, and the weights of implicit features to choose from."""
-        ratings, loss = self.ratings_, settings.loss
+        ratings, loss, chosen = self.ratings_, settings.loss, isinstance(self.implicit, str)
         values, weight = ratings.values, ratings.weight
         centre = np.average(values, weights=weight) if is_squared(loss) else weighted_median(values, weight)
         base = float(centre) if settings.kinds[0] and not loss.labels else 0.0
-        size = float(np.abs(values - base).max())
-        if size > EXTREME or (size < 1.0 / EXTREME and size > 1e-14 * abs(base)):
-            raise ValueError(
-                f"`ratings` must differ by between {1.0 / EXTREME:g} and {EXTREME:g}, got {size:.3g}; multiply them by "
-                "a number."
-            )
+        size = usual = float(np.abs(values - base).max())
         if not is_squared(loss) and not loss.labels:
-            size = float(np.abs(np.clip(values, *usual_range(values, weight)) - base).max())
-        chosen = isinstance(self.implicit, str)
-        self._weights = (WEIGHTS if loss.labels or size >= FAINT else (0.0,)) if chosen else (float(self.implicit),)
-        features = any(table is not None for table in (self.user_features_, self.item_features_))
-        most = max(1.0 if features else 0.0, 0.0 if chosen else self._weights[0])
-        if not loss.labels and size > 1e-14 * abs(base) and most > EXTREME * size**2:
+            usual = float(np.abs(np.clip(values, *usual_range(values, weight)) - base).max())
+        features = self.user_features_ is not None or self.item_features_ is not None
+        beside = max(float(features), 0.0 if chosen else float(self.implicit)) * (not loss.labels)
+        least = max(1.0 / EXTREME, math.sqrt(beside / EXTREME))
+        if size > EXTREME or 1e-14 * abs(base) < usual < least:
             raise ValueError(
-                f"`ratings` must differ by more than {size:.3g} beside features or `implicit`, whose weight of {most:g}"
-                " would outweigh them; multiply the ratings by a number."
+                f"`ratings` must differ by between {least:g} and {EXTREME:g}, got {usual:.3g}; multiply them by a "
+                "number."
             )
-        implicit = 0.0 if chosen else self._weights[0]
-        self.settings_ = replace(settings, base=base, implicit=implicit)
-        self.loss_ = loss
-        if self.loss == "huber" and isinstance(loss, Huber):
-            self.loss_ = Huber(HUBER * residual_scale(values, weight))
+        self._weights = (WEIGHTS if loss.labels or usual >= FAINT else (0.0,)) if chosen else (float(self.implicit),)
+        self.settings_ = replace(settings, base=base, implicit=0.0 if chosen else self._weights[0])
+        if self.loss == "huber":
+            self.settings_ = replace(self.settings_, loss=Huber(HUBER * residual_scale(values, weight)))
             f = self._problem(ratings)
-            left = values - Factors.zero(f, f.entries.offsets_alone).margin(ratings.rows, ratings.cols)
-            self.loss_ = Huber(HUBER * residual_scale(left, weight))
-        self.settings_ = replace(self.settings_, loss=self.loss_)
+            left = values - f.entries.offsets(f.entries.offsets_alone)
+            self.settings_ = replace(self.settings_, loss=Huber(HUBER * residual_scale(left, weight)))
         self.offset_model_ = OffsetModel.of(self._problem(ratings))
-        # The ratings of a matrix are drawn in the order of their places, however it is stored.
-        n, shape = len(ratings), (len(self.user_ids_), len(self.item_ids_))
-        order = np.arange(n) if not matrix else Pattern.sorted_pairs(ratings.rows, ratings.cols, shape)[0]
-        draw, out = np.random.default_rng(self._seed).permutation(n), min(max(int(HELD_OUT * n), 1), n - 1)
-        self._split = np.sort(order[draw[out:]]), np.sort(order[draw[:out]])
 
-    def _problem(
-        self,
-        ratings: Ratings,
-        shape: tuple[int, int] | None = None,
-        features: Features | None = None,
-        mean_counts: tuple[float | None, float | None] = (None, None),
-    ) -> CompletionProblem:
-        """The problem of some ratings: by default of the users and items of the fit, and of their features."""
-        if features is None:
-            user, item = (None if table is None else table.on for table in (self.user_features_, self.item_features_))
-            features = user, item
-        shape = (len(self.user_ids_), len(self.item_ids_)) if shape is None else shape
-        settings = replace(self.settings_, loss=self.loss_)
-        targets, weight = self._targets(ratings.values), ratings.weight
-        return CompletionProblem(ratings.rows, ratings.cols, targets, weight, shape, settings, features, mean_counts)
+    def _problem(self, ratings: Ratings) -> CompletionProblem:
+        """The problem of some ratings, of the users and items of the fit, and of their features."""
+        user, item = (None if table is None else table.on for table in (self.user_features_, self.item_features_))
+        return CompletionProblem(self._targets(ratings), self.settings_, (user, item))
 
-    def _targets(self, values: Array) -> Array:
-        """The ratings as the loss wants them: of two values the higher one becomes 1 and the lower one -1."""
-        if not self.loss_.labels:
-            return values
-        low, high = self.rating_range_
-        wrong = values[(values != low) & (values != high)]
-        if len(wrong) or low == high:
-            got = f"{low:g}" if low == high else f"{low:g}, {wrong[0]:g} and {high:g}"
-            raise ValueError(
-                f"`loss={shown(self.loss)}` needs ratings of two values, such as 0 and 1, got {got}; use "
-                "`loss='squared'` for more."
-            )
-        return np.where(values == high, 1.0, -1.0)
+    # ------------------------------------------------------------ the answer
 
     def _fit(
-        self,
-        callbacks: list[Any],
-        into: MatrixCompletion,
-        model: Factors | None = None,
-        strength: float | None = None,
+        self, callbacks: list[Any], into: MatrixCompletion, model: Factors | None = None, strength: float | None = None
     ) -> None:
-        """Fit the ratings from a model and with its penalty, from a checkpoint, with a given penalty, or from nothing.
+        """Fit the ratings from a model, with a given penalty, from a checkpoint, or from nothing.
 
         ``into`` takes over the attributes once there is a model: a fit that fails before leaves it as it was.
         """
         others = [callback for callback in callbacks if not isinstance(callback, Checkpoint)]
         saving = [callback for callback in callbacks if isinstance(callback, Checkpoint) and model is None]
         written = SavedRun.load(saving[0].path) if saving and persist.exists(saving[0].path) else None
-        begun, implicit = model is not None, self.settings_.implicit
-        if model is not None:
-            strength = self.strength_
-        elif written is not None:
-            implicit, strength = float(written.note.get("implicit", implicit)), written.note.get("strength")
-            begun = bool(written.note.get("begun"))
+        note: dict[str, Any] = {"strength": strength, "implicit": self.settings_.implicit, "begun": model is not None}
+        if written is not None:
+            note |= written.note
         elif self.radius is None and strength is None:
             strength, implicit, model = self._chosen(others)
-            begun = model is not None
-        self.settings_ = replace(self.settings_, implicit=implicit)
+            note = {"strength": strength, "implicit": implicit, "begun": model is not None}
+        strength = note["strength"]
+        self.settings_ = replace(self.settings_, implicit=float(note["implicit"]))
         f = self._problem(self.ratings_)
         solver = Alternating(self.rank, None if self.radius is not None else strength)
         state = None if model is None else solver.resume(f, model.resized(f), self._seed, strength or math.nan)
-        most = self.max_sweeps or (LAST if begun else WHOLE)
-        note = {"strength": strength, "implicit": implicit, "begun": begun}
+        most = self.max_sweeps or (LAST if note["begun"] else WHOLE)
         announce(others, "sweeps", most)
         state, status = run_sweeps(
             f,
@@ -419,8 +364,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         found = Factors.of_point(f, state.x, state.sigma).exact(f)
         if not state.t:
             with deadline(None, beyond=True):
-                b = f.open().evaluate(found.point(f), tangent=False).intercept
-            found = found.with_offsets(np.asarray(b))
+                found = found.with_offsets(np.asarray(f.open().evaluate(found.point(f), tangent=False).intercept))
         norm = found.norm(f.p)
         # The answer of a penalty minimises over the ball of its own norm.
         self.radius_ = max(norm * (1.0 + 1e-12), f.least_radius) if self.radius is None else float(self.radius)
@@ -438,6 +382,8 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             )
         if self.certify:
             announce(others, "certificate")
+            del found, state  # which are as large as the model
+            f.entries.regressions.clear()
             with deadline(None, beyond=True):
                 into._take(certified(f, self.factors_, self.radius_, sharp=self.certify == "sharp"))
 
@@ -451,16 +397,18 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
 
         If they are few or all the same, a share of the strongest, and implicit features only if asked for.
         """
-        ratings, implicit = self.ratings_, self.settings_.implicit
-        if len(ratings) < FEW or np.allclose(ratings.values, self.settings_.base, rtol=1e-14, atol=0.0):
-            return SHARE * strongest(self._problem(ratings)), implicit, None
-        fitted, out = (ratings.part(at) for at in self._split)
-        held = HeldOut(out, fitted, self.loss_, self._targets)
+        ratings, n = self.ratings_, len(self.ratings_)
+        if n < FEW or np.allclose(ratings.values, self.settings_.base, rtol=1e-14, atol=0.0):
+            return SHARE * strongest(self._problem(ratings)), self.settings_.implicit, None
+        out = np.zeros(n, dtype=bool)
+        out[np.random.default_rng(self._seed).permutation(n)[: max(int(HELD_OUT * n), 1)]] = True
+        fitted = ratings.part(~out)
+        held = HeldOut.of(self._targets(ratings.part(out)), self._targets(fitted), self.loss_)
         announce(callbacks, "path", most_sweeps(self._weights, len(fitted)))
         with deadline(None if self.time_limit is None else CHOOSING * self.time_limit):
             best = choose(self._problem(fitted), self._weights, self.rank, self._seed, held, callbacks)
         # A penalty on fewer ratings is weaker, as the root of their number.
-        return best.strength * math.sqrt(len(ratings) / len(fitted)), best.implicit, best.model
+        return best.strength * math.sqrt(n / len(fitted)), best.implicit, best.model
 
     def certify_to(self, tol: float, *, time_limit: float | None = None, max_iter: int = 1000) -> Self:
         """Go on until the relative gap is at most ``tol``, or a limit is reached.
@@ -497,54 +445,43 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
 
     def _check(self) -> Loss:
         """Raise if a setting is not what it may be; the loss before its scale is known."""
-        if at_least("MatrixCompletion(p=...)", self.p, 1.0) >= 2.0:
+        name = "MatrixCompletion({}=...)".format
+        if at_least(name("p"), self.p, 1.0) >= 2.0:
             raise ValueError(
-                f"`MatrixCompletion(p=...)` must be below 2, got {shown(self.p)}: beyond, the answer says nothing "
-                "about entries that were not observed; `minimize` over a SchattenBall solves it."
+                f"`{name('p')}` must be below 2, got {shown(self.p)}: beyond, the answer says nothing about entries "
+                "that were not observed; `minimize` over a SchattenBall solves it."
             )
-        for name in ("radius", "time_limit"):
-            if getattr(self, name) is not None:
-                positive(f"MatrixCompletion({name}=...)", getattr(self, name))
-        count("MatrixCompletion(rank=...)", self.rank)
+        for limit in ("radius", "time_limit"):
+            if getattr(self, limit) is not None:
+                positive(name(limit), getattr(self, limit))
+        count(name("rank"), self.rank)
         if self.max_sweeps is not None:
-            count("MatrixCompletion(max_sweeps=...)", self.max_sweeps)
-        _check_range("ridge", self.ridge, LARGEST_WEIGHT**2, "`offsets=False` leaves offsets out")
-        if self.implicit != "auto" and self.implicit != 0:
-            if isinstance(self.implicit, str):
+            count(name("max_sweeps"), self.max_sweeps)
+        weights = [("ridge", LARGEST_WEIGHT**2, "`offsets=False` leaves offsets out")]
+        if self.implicit not in ("auto", 0):
+            weights.append(("implicit", LARGEST_WEIGHT, "'auto' chooses it, and 0 leaves implicit features out"))
+        for setting, most, way in weights:
+            value = getattr(self, setting)
+            if not LEAST_WEIGHT <= positive(name(setting), value) <= most:
                 raise ValueError(
-                    f"`MatrixCompletion(implicit=...)` must be 'auto' or a weight, 0 for none, got "
-                    f"{shown(self.implicit)}."
+                    f"`{name(setting)}` must be between {LEAST_WEIGHT:g} and {most:g}, got {shown(value)}; {way}."
                 )
-            _check_range("implicit", self.implicit, LARGEST_WEIGHT, "0 leaves them out")
-        if not isinstance(self.certify, bool | np.bool_) and not (
-            isinstance(self.certify, str) and self.certify == "sharp"
-        ):
-            raise ValueError(f"`MatrixCompletion(certify=...)` must be a bool or 'sharp', got {shown(self.certify)}.")
-        if not isinstance(self.offsets, bool) and not _three(self.offsets, bool):
-            raise ValueError(
-                "`MatrixCompletion(offsets=...)` must be a bool or three: for all, for each user, for each item; got "
-                f"{shown(self.offsets)}."
-            )
-        if not _three(self.columns, str, int):
-            raise ValueError(
-                "`MatrixCompletion(columns=...)` must be the names of three columns, of users, items and ratings, got "
-                f"{shown(self.columns)}."
-            )
+        three = "three: for all, for each user, for each item"
+        rules = {
+            "certify": (self.certify in (True, False, "sharp"), "a bool or 'sharp'"),
+            "offsets": (isinstance(self.offsets, bool) or _three(self.offsets, bool), f"a bool or {three}"),
+            "columns": (_three(self.columns, str, int), "the names of three columns, of users, items and ratings"),
+            "loss": (
+                isinstance(self.loss, Loss) or (isinstance(self.loss, str) and self.loss in LOSSES),
+                f"one of {', '.join(LOSSES)}, or a Loss",
+            ),
+        }
+        for setting, (holds, rule) in rules.items():
+            if not holds:
+                raise ValueError(f"`{name(setting)}` must be {rule}, got {shown(getattr(self, setting))}.")
         progress(self.verbose)
-        try:
-            check_random_state(self.random_state)
-        except ValueError as error:
-            raise ValueError(
-                "`MatrixCompletion(random_state=...)` must be None, a whole number from 0 to 2**32 - 1 or a "
-                f"RandomState, got {shown(self.random_state)}."
-            ) from error
-        if isinstance(self.loss, Loss):
-            return self.loss
-        if not isinstance(self.loss, str) or self.loss not in LOSSES:
-            raise ValueError(
-                f"`MatrixCompletion(loss=...)` must be one of {', '.join(LOSSES)}, got {shown(self.loss)}."
-            )
-        loss: Loss = LOSSES[self.loss]()
+        check_random_state(self.random_state)
+        loss: Loss = self.loss if isinstance(self.loss, Loss) else LOSSES[self.loss]()
         return loss
 
     # ------------------------------------------------------------ files
@@ -570,9 +507,36 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
 
     def _check_parts(self) -> None:
         """Raise if a model that was read from a file is not what a fit leaves."""
-        from projfree.completion.saved import check_completion
+        from projfree.estimators.saving import finite, need
 
-        check_completion(self)
+        self._check()
+        given, ids = self.settings_, (self.user_ids_, self.item_ids_)
+        numbers = finite("settings_", np.array([given.p, given.ridge, given.base, given.implicit]))
+        need(1.0 <= given.p < 2.0 and numbers[1] > 0.0 and numbers[3] >= 0.0, "settings_ are out of range")
+        need(isinstance(given.loss, Loss) and len(given.kinds) == 3, "settings_ are no settings")
+        for labels in ids:
+            need(labels.ndim == 1 and labels.dtype.kind in KINDS, "labels are no labels")
+        shape, tables = (len(ids[0]), len(ids[1])), (self.user_features_, self.item_features_)
+        for table, lines in zip(tables, shape, strict=True):
+            need(table is None or table.shape[0] == lines, "its features have no rows")
+        for name in ("radius_", "norm_", "strength_", "n_iter_", "rating_deviation_"):
+            finite(name, getattr(self, name), ())
+        finite("rating_range_", np.array(self.rating_range_), (2,))
+        f, offsets, both = self.factors_, self.offset_model_, given.implicit > 0.0
+        users, items = (0 if table is None else table.shape[1] for table in tables)
+        rank = finite("the factors", f.sigma).shape[-1]
+        finite("the factors", f.lefts, (shape[0] * (1 + both) + items, rank))
+        finite("the factors", f.rights, (shape[1] * (1 + both) + users, rank))
+        for side, parts in enumerate(
+            ((f.rows, offsets.rows, offsets.row_counts), (f.cols, offsets.cols, offsets.col_counts))
+        ):
+            for part in parts:
+                finite("the offsets", part, (shape[side],))
+        finite("the base", np.array([f.shift, f.base, offsets.shift]))
+        for csr in (*tables, getattr(self, "ratings_", None)):
+            if csr is not None:
+                need(_is_compressed(csr.indptr, csr.indices, csr.shape), "its ratings or features are out of range")
+                finite("the ratings and features", csr.values, csr.indices.shape)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -590,9 +554,8 @@ def _three(values: Any, *kinds: type) -> bool:
     return isinstance(values, tuple | list) and len(values) == 3 and all(isinstance(value, kinds) for value in values)
 
 
-def _check_range(name: str, value: Any, most: float, way: str) -> None:
-    """Raise if a weight is so small or so large that something is lost in rounding beside it."""
-    if not LEAST_WEIGHT <= positive(f"MatrixCompletion({name}=...)", value) <= most:
-        raise ValueError(
-            f"`MatrixCompletion({name}=...)` must be between {LEAST_WEIGHT:g} and {most:g}, got {shown(value)}; {way}."
-        )
+def _is_compressed(indptr: Array, indices: Array, shape: tuple[int, int]) -> bool:
+    """Whether these are the pointers and columns of a sparse matrix."""
+    whole = indptr.dtype.kind == indices.dtype.kind == "i" and indptr.shape == (shape[0] + 1,)
+    ordered = whole and indptr[0] == 0 and bool((np.diff(indptr) >= 0).all()) and indptr[-1] == len(indices)
+    return ordered and (not len(indices) or (int(indices.min()) >= 0 and int(indices.max()) < shape[1]))

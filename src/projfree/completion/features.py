@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,19 +44,18 @@ class FeatureTable:
     @classmethod
     def of(cls, table: Any, names: tuple[str, ...]) -> FeatureTable:
         """The table in units of its own columns."""
-        there = ~np.isnan(table.data if is_sparse(table) else table)
+        n, width = table.shape
         if is_sparse(table):
-            columns, (n, width) = table.indices, table.shape
-            counts = np.maximum(n - np.bincount(columns[~there], minlength=width), 1)
-            known = np.where(there, table.data, 0.0)
-            mean, centre = np.bincount(columns, known, width) / counts, np.zeros(width)
-            square = np.bincount(columns, known**2, width) / counts
+            known, columns = np.nan_to_num(table.data), table.indices
+            missing = np.bincount(columns, np.isnan(table.data), width)
+            mean, centre = np.bincount(columns, known, width) / np.maximum(n - missing, 1), np.zeros(width)
+            squares = np.bincount(columns, known**2, width)
         else:
-            counts = np.maximum(there.sum(axis=0), 1)
-            mean = centre = np.where(there, table, 0.0).sum(axis=0) / counts
-            square = (np.where(there, table - centre, 0.0) ** 2).sum(axis=0) / counts
-        size, about = np.sqrt(square), 1.0 + np.abs(mean)  # rounding of a constant column is small compared with this
-        scale = np.where(size > 1e-12 * about, size, about)
+            missing = np.isnan(table).sum(axis=0)
+            mean = centre = np.nansum(table, axis=0) / np.maximum(n - missing, 1)
+            squares = np.nansum((table - centre) ** 2, axis=0)
+        size, about = np.sqrt(squares / np.maximum(n - missing, 1)), 1.0 + np.abs(mean)
+        scale = np.where(size > 1e-12 * about, size, about)  # rounding of a constant column is small compared with this
         return cls._scaled(table, names, mean, centre, scale)
 
     @classmethod
@@ -76,7 +75,7 @@ class FeatureTable:
         """The numbers of rows and columns."""
         return len(self.indptr) - 1, len(self.names)
 
-    @property
+    @cached_property
     def on(self) -> OnPattern:
         """The table as the problem takes it."""
         return OnPattern(Pattern(self.indptr, self.indices, self.shape), self.values)
@@ -98,14 +97,10 @@ class FeatureTable:
     def refuse_other_columns(self, name: str, names: tuple[str, ...]) -> None:
         """Raise if features have other columns than those of the fit."""
         if len(names) != len(self.names) or names not in (self.names, _numbered(len(names))):
+            one, other = (", ".join(each[:4]) + (", ..." if len(each) > 4 else "") for each in (self.names, names))
             raise ValueError(
-                f"`{name}` must have the {len(self.names)} columns of the fit, {_listed(self.names)}, got "
-                f"{len(names)}: {_listed(names)}."
+                f"`{name}` must have the {len(self.names)} columns of the fit, {one}, got {len(names)}: {other}."
             )
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
 
 
 def _numbered(count: int) -> tuple[str, ...]:
@@ -136,18 +131,9 @@ def table_of(name: str, given: Any) -> tuple[Any, tuple[str, ...]]:
 def read_features(name: str, given: Any, column: Any) -> tuple[Array, Any, tuple[str, ...]]:
     """Ids, a table with a row for each, and the names of its columns, from any of the forms.
 
-    A frame has its ids in the column that has their name in the ratings, or as its index; a mapping has a row for each
-    id; a tuple is ``(ids, table)``; the rows of an array alone are those of the ids 0, 1, and so on.
+    A frame has its ids in the column that has their name in the ratings, or as its index; a tuple is ``(ids, table)``;
+    the rows of an array alone are those of the ids 0, 1, and so on.
     """
-    if isinstance(given, Mapping) and not is_sparse(given):  # some sparse matrices are mappings too
-        rows = [real_array(name, row) for row in given.values()]
-        odd = next((i for i, row in enumerate(rows) if row.ndim != 1 or row.shape != rows[0].shape), None)
-        if odd is not None:
-            raise ValueError(
-                f"`{name}` must have a list of numbers for each id, all of one length, got shape {rows[odd].shape} for "
-                f"{shown(list(given)[odd])} and {rows[0].shape} for {shown(next(iter(given)))}."
-            )
-        given = list(given), rows
     if isinstance(given, tuple) and len(given) == 2:
         ids, given = given
     elif is_frame(given) and column in list(given.columns):
@@ -184,7 +170,8 @@ def with_features(
             f"`{name}` must have the {of} of the ratings as ids, which are {KINDS[ids.dtype.kind]}, got "
             f"{KINDS[labels.dtype.kind]}, such as {shown(labels[0])}; give `(ids, table)`."
         )
-    at = places(np.unique(labels), ids, of)
+    order = np.argsort(labels, kind="stable")
+    at = places(labels[order], ids, of)
     if (at < 0).any():
         raise ValueError(
             f"`{name}` must have a row for each of the {of} in the ratings, got none for {shown(ids[at < 0][0])}; "
@@ -192,5 +179,4 @@ def with_features(
         )
     if fitted is not None:
         fitted.refuse_other_columns(name, names)
-    order = np.argsort(labels, kind="stable")
     return labels[order], FeatureTable.of(table[order], names)

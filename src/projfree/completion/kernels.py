@@ -58,19 +58,6 @@ def _add_squares(table, count, weight, out):
 
 
 @compiled(fastmath=FAST)
-def sums_of_rows(indptr, indices, table, out, start, stop):
-    """``out[i - start]``: the sum of the rows of the table at the places of row i."""
-    for i in range(start, stop):
-        total = out[i - start]
-        for j in range(table.shape[1]):
-            total[j] = 0.0
-        for t in range(indptr[i], indptr[i + 1]):
-            row = table[indices[t]]
-            for j in range(table.shape[1]):
-                total[j] += row[j]
-
-
-@compiled(fastmath=FAST)
 def ridge_rows(
     indptr, indices, target, base, theirs, weight, factors, ridge, scale, free, shared, pull, steps, out, start, stop
 ):

@@ -17,10 +17,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from projfree.algebra import UNIT, FactoredShape, LowRank, Minorant, OnPattern, Pattern, Point
+from projfree.algebra import UNIT, FactoredShape, LowRank, Minorant, OnPattern, Point
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array
 from projfree.completion.bias_terms import ObservedLoss
+from projfree.completion.ratings import Ratings
 from projfree.completion.side_information import Features, SideInformation, StackedPattern
 from projfree.data.local import checked_weights
 from projfree.losses.base import Loss
@@ -51,12 +52,8 @@ class CompletionProblem(SmoothFunction):
 
     Parameters
     ----------
-    rows, cols, values : ndarray
-        The ratings, of different pairs; values are targets of the loss.
-    weight : ndarray or None
-        A weight for each rating.
-    shape : tuple of int
-        The shape of the matrix of ratings.
+    ratings : Ratings
+        The ratings, whose values are targets of the loss.
     settings : Settings
     features : pair of OnPattern or None
         Of the rows and of the columns.
@@ -68,33 +65,30 @@ class CompletionProblem(SmoothFunction):
     >>> import numpy as np
     >>> from projfree import Squared, minimize
     >>> from projfree.completion.problem import CompletionProblem, Settings
+    >>> from projfree.completion.ratings import Ratings
     >>> settings = Settings(Squared(), p=1.2, ridge=1.0, kinds=(True, True, True), base=4.0)
-    >>> rows, cols, ratings = np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([5.0, 3.0, 4.0])
-    >>> f = CompletionProblem(rows, cols, ratings, None, (2, 2), settings)
+    >>> ratings = Ratings.of(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([5.0, 3.0, 4.0]))
+    >>> f = CompletionProblem(ratings, settings)
     >>> minimize(f, f.ball(0.5), f.solver).status.converged
     True
     """
 
     def __init__(
         self,
-        rows: Array,
-        cols: Array,
-        values: Array,
-        weight: Array | None,
-        shape: tuple[int, int],
+        ratings: Ratings,
         settings: Settings,
         features: Features = (None, None),
         mean_counts: tuple[float | None, float | None] = (None, None),
     ) -> None:
-        pattern, order, _ = Pattern.of(rows, cols, shape)
-        y, s = settings.loss.targets(values)[order], checked_weights(weight, len(order))
+        pattern, y = ratings.pattern, settings.loss.targets(ratings.values)
+        weight = checked_weights(ratings.weight, len(y))
         given: dict[str, Any] = {"ridge": settings.ridge, "kinds": settings.kinds, "base": settings.base}
-        self.entries = ObservedLoss(pattern, y, None if s is None else s[order], settings.loss, **given)
-        counts = np.diff(pattern.indptr), np.bincount(pattern.indices, minlength=shape[1])
-        self.counts, self.settings, self.p = counts, settings, settings.p
-        self._weights = [frequency_weights(*each) for each in zip(counts, mean_counts, strict=True)]
+        self.entries = ObservedLoss(pattern, y, weight, settings.loss, **given)
+        self.counts = np.diff(pattern.indptr), np.bincount(pattern.indices, minlength=pattern.shape[1])
+        self.settings, self.p = settings, settings.p
+        self._weights = [frequency_weights(*each) for each in zip(self.counts, mean_counts, strict=True)]
         # Lines without ratings have no part in the problem: features say afterwards what is expected of them.
-        users, items = (_of_rated(table, count > 0) for table, count in zip(features, counts, strict=True))
+        users, items = (_of_rated(table, count > 0) for table, count in zip(features, self.counts, strict=True))
         self._set_side(settings.implicit, (users, items))
 
     def _set_side(self, implicit: float, features: Features) -> None:
@@ -149,8 +143,7 @@ class CompletionProblem(SmoothFunction):
         u = LowRank.of(left[:m], right[:n]).on_places(entries.pattern)
         b = entries.best_offsets(u, x.intercept)
         if not tangent:
-            value = entries.value(u, b) + (self.side.value(left, right) if self.side.any else 0.0)
-            return self._memory.keep(Evaluation(x.alone(b), value))
+            return self._memory.keep(Evaluation(x.alone(b), entries.value(u, b) + self.side.value(left, right)))
         own = entries.tangent(u, b)
         value, constant, error, gradient_error = own.value, own.constant, own.constant_error, own.gradient_error
         gradient: Any = OnPattern(entries.pattern, own.residuals)

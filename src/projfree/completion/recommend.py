@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
-from functools import partial
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,23 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from projfree.checks import Array, count, is_sparse, real_array, shown
 from projfree.completion.als import regress, spread
 from projfree.completion.certificate import SHARP_SIDE
-from projfree.completion.factors import Factors
 from projfree.completion.features import FeatureTable
-from projfree.completion.prediction import Completed, OffsetModel
+from projfree.completion.model import Completed, Factors, OffsetModel
 from projfree.completion.problem import CompletionProblem, Settings
-from projfree.completion.ratings import (
-    Ratings,
-    labels_of,
-    last_of_each,
-    places,
-    read_own_ratings,
-    read_pairs,
-    read_ratings,
-)
+from projfree.completion.ratings import Ratings, labels_of, places, read_own_ratings, read_pairs, read_ratings
 from projfree.data.convert import is_frame
 from projfree.losses.base import Loss
 from projfree.run import ProgressBar
-from projfree.runtime import over_blocks
 
 #: How much the predicted rating counts, in standard deviations of ratings, beside the completed indicator of which
 #: items were rated, and beside the logarithm of their numbers of ratings. Precision at 10 on MovieLens is flat around
@@ -96,67 +85,62 @@ class Ranking:
     """
 
     def __init__(self, completed: Completed, by: str, implicit: bool, deviation: float) -> None:
-        model, counts, self.completed = completed.model, completed.offsets.col_counts, completed
-        self.taste, self.popular, self.new_popular = 1.0, np.zeros(len(counts)), np.zeros(len(counts))
-        self._double, right = by == "likely" and implicit, model.right
-        if self._double:
+        if by not in ("likely", "rating"):
+            raise ValueError(f"`by` must be 'likely' or 'rating', got {shown(by)}.")
+        self.completed, model, counts = completed, completed.model, completed.offsets.col_counts
+        self.taste, self.popular, self.left, right = 1.0, np.zeros(len(counts)), model.left, model.right
+        self.new_popular = self.popular
+        if by == "likely" and implicit:
             self.taste = BESIDE_INDICATOR / deviation
+            self.left = np.hstack([model.left, model.below[: len(model.left)]])
             right = np.hstack([self.taste * right + model.beside[: len(right)], right])
-            self.new_popular = 2.0 * counts / max(len(model.rows), 1)
+            self.new_popular = 2.0 * counts / max(len(completed.offsets.row_counts), 1)
         elif by == "likely":
             self.taste = BESIDE_COUNTS / deviation
             self.popular = self.new_popular = np.log(counts + 0.5)
             right = self.taste * right
-        self._items = np.column_stack([right, self.taste * model.cols + self.popular])
-        self._cold = np.flatnonzero(completed.items.cold[:-1])
+        self.right = np.column_stack([right, self.taste * model.cols + self.popular])
 
-    def of_users(self, rows: Array) -> Array:
-        """The scores of all items for users of the fit."""
+    def scores(self, rows: Array) -> Array:
+        """The scores of all items for some rows of the model."""
         done, model = self.completed, self.completed.model
-        scores = self.of_factors(model.left[rows], model.below[rows] if self._double else None)
-        if len(self._cold):
+        out: Array = np.column_stack([self.left[rows], np.ones(len(rows))]) @ self.right.T
+        cold, new = np.flatnonzero(done.items.cold[:-1]), np.flatnonzero(done.users.cold[rows])
+        if len(cold):
             level = (model.base + model.shift + model.rows[rows])[:, None]
-            scores[:, self._cold] = self.taste * (done.across(rows, self._cold) - level) + self.popular[self._cold]
-        new = np.flatnonzero(done.users.cold[rows])
+            out[:, cold] = self.taste * (done.across(rows, cold) - level) + self.popular[cold]
         if len(new):
-            every = np.arange(len(model.cols))
-            scores[new] = self.taste * done.across(rows[new], every) + self.new_popular
-        return scores
-
-    def of_factors(self, left: Array, below: Array | None) -> Array:
-        """The scores of items with ratings for factors of users."""
-        parts = [left, np.ones((len(left), 1))] if below is None else [left, below, np.ones((len(left), 1))]
-        scores: Array = np.hstack(parts) @ self._items.T
-        return scores
+            out[new] = self.taste * done.across(rows[new], np.arange(out.shape[1])) + self.new_popular
+        return out
 
 
-def best(scores: Array, n: int) -> Array:
-    """The columns of the ``n`` highest scores of each row, from high to low, -1 where only minus infinity is left."""
+def best_items(
+    scores: Callable[[Array], Array], rows: Array, n: int, width: int, seen: Ratings | None, verbose: int = 0
+) -> Iterator[Array]:
+    """The columns of the ``n`` highest scores of some rows, from high to low, a block of rows at a time.
+
+    Without those that are in ``seen``; -1 where too few are left.
+    """
     from projfree.completion.kernels import best_of_rows
 
-    top, columns = np.full((len(scores), n), -np.inf), np.full((len(scores), n), -1)
-    size = -(-len(scores) // 8)
-
-    def part(k: int) -> None:
-        best_of_rows(scores, top, columns, k * size, min((k + 1) * size, len(scores)))
-
-    over_blocks(part, -(-len(scores) // max(size, 1)), 2)
-    return columns
-
-
-def lists_of(
-    score: Callable[[Array], Array], rows: Array, n: int, width: int, seen: Ratings | None, bar: Any = None
-) -> Iterator[Array]:
-    """The columns of the ``n`` highest scores of some rows, without those rated, a block of rows at a time."""
     size = max(LEAST_ROWS, SCORES // max(width, 1))
-    for start in range(0, len(rows), size):
-        block = rows[start : start + size]
-        scores = score(block)
-        if seen is not None:
-            scores[seen.of_rows(block)] = -np.inf
+    bar: Any = ProgressBar(label="recommend") if verbose and len(rows) > 1 else None
+    if bar is not None:
+        bar.begin("users", -(-len(rows) // size))
+    try:
+        for start in range(0, len(rows), size):
+            block = rows[start : start + size]
+            found = scores(block)
+            if seen is not None:
+                found[seen.of_rows(block)] = -np.inf
+            top = np.full((len(block), min(n, width)), -1)
+            best_of_rows(found, np.full(top.shape, -np.inf), top, 0, len(block))
+            if bar is not None:
+                bar(None)
+            yield top
+    finally:
         if bar is not None:
-            bar(None)
-        yield best(scores, min(n, width))
+            bar.close()
 
 
 def judged(lists: Iterable[Array], liked: Array, width: int) -> tuple[float, float, float]:
@@ -164,19 +148,14 @@ def judged(lists: Iterable[Array], liked: Array, width: int) -> tuple[float, flo
 
     ``liked`` holds users by their lists and items by their columns, -1 for one that no list can hold.
     """
-    keys = np.where(liked[1] >= 0, liked[0] * width + liked[1], -1)
-    shares, hits, start, somewhere = [], [], 0, np.zeros(width, dtype=bool)
-    for top in lists:
-        there = top >= 0
-        found = np.isin((start + np.arange(len(top)))[:, None] * width + top, keys) & there
-        hits.append(found.sum(axis=1))
-        shares.append(hits[-1] / np.maximum(there.sum(axis=1), 1))
-        somewhere[top[there]] = True
-        start += len(top)
-    if not start:
+    tops = list(lists)
+    if not tops:
         return float("nan"), float("nan"), 0.0
-    recall = np.concatenate(hits) / np.bincount(liked[0], minlength=start)
-    return float(np.concatenate(shares).mean()), float(recall.mean()), float(somewhere.mean())
+    top = np.concatenate(tops)
+    there, keys = top >= 0, np.where(liked[1] >= 0, liked[0] * width + liked[1], -1)
+    hits = (np.isin(np.arange(len(top))[:, None] * width + top, keys) & there).sum(axis=1)
+    shares, recall = hits / np.maximum(there.sum(axis=1), 1), hits / np.bincount(liked[0], minlength=len(top))
+    return float(shares.mean()), float(recall.mean()), len(np.unique(top[there])) / width
 
 
 class Recommender:
@@ -185,7 +164,6 @@ class Recommender:
     factors_: Factors
     offset_model_: OffsetModel
     settings_: Settings
-    loss_: Loss
     strength_: float
     relative_gap_: float
     rating_range_: tuple[float, float]
@@ -197,7 +175,6 @@ class Recommender:
     ratings_: Ratings
     columns: Any
     verbose: int
-    _problem: Callable[..., CompletionProblem]
 
     # ------------------------------------------------------------ predictions
 
@@ -229,12 +206,17 @@ class Recommender:
         return float(np.sqrt(np.mean((self.predict((given.users, given.items)) - given.values) ** 2)))
 
     @property
+    def loss_(self) -> Loss:
+        """The loss of the fit, with its scale."""
+        return self.settings_.loss
+
+    @property
     def _completed(self) -> Completed:
         """The model in which nobody is missing; it is made once for factors."""
         made = vars(self).get("_last_completed")
         if made is None or made.model is not self.factors_ or made.offsets is not self.offset_model_:
             tables = self.user_features_, self.item_features_
-            made = self._last_completed = Completed(self.factors_, self.offset_model_, tables, self.settings_.ridge)
+            made = self._last_completed = Completed.of(self.factors_, self.offset_model_, tables, self.settings_.ridge)
         return made
 
     def _as_ratings(self, u: Array) -> Array:
@@ -281,27 +263,18 @@ class Recommender:
         user = self.user_ids_ if user is None else user
         seen = self._need_ratings("recommend", "use `exclude_seen=False`") if exclude_seen else None
         rows = self._known("user", user, self.user_ids_, "for a new one use `fold_in` with some ratings")
-        ranking, n, width = self._ranking(by), count("recommend(n=...)", n), len(self.item_ids_)
-        bar = ProgressBar(label="recommend") if self.verbose and len(rows) > 1 else None
-        if bar is not None:
-            bar.begin("users", -(-len(rows) // max(LEAST_ROWS, SCORES // width)))
-        try:
-            blocks = lists_of(ranking.of_users, rows, n, width, seen, bar)
-            top = np.concatenate([np.zeros((0, min(n, width)), np.int64), *blocks])
-        finally:
-            if bar is not None:
-                bar.close()
-        there = top >= 0
-        predictions = np.full(top.shape, np.nan)
-        predictions[there] = self._completed.margin(np.repeat(rows, there.sum(axis=1)), top[there])
-        if np.ndim(user):
-            return self.item_ids_[top], predictions
-        return self.item_ids_[top[0, there[0]]], predictions[0, there[0]]
+        items, predictions = self._lists(self._completed, rows, count("recommend(n=...)", n), seen, by)
+        return (items, predictions) if np.ndim(user) else _only(items, predictions)
 
-    def _ranking(self, by: str) -> Ranking:
-        if by not in ("likely", "rating"):
-            raise ValueError(f"`by` must be 'likely' or 'rating', got {shown(by)}.")
-        return Ranking(self._completed, by, self.settings_.implicit > 0.0, self.rating_deviation_)
+    def _lists(self, done: Completed, rows: Array, n: int, seen: Ratings | None, by: str) -> tuple[Array, Array]:
+        """The best items for rows of a model, and their predictions."""
+        ranking = Ranking(done, by, self.settings_.implicit > 0.0, self.rating_deviation_)
+        width = len(self.item_ids_)
+        blocks = best_items(ranking.scores, rows, n, width, seen, self.verbose)
+        top = np.concatenate([np.zeros((0, min(n, width)), np.int64), *blocks])
+        there, predictions = top >= 0, np.full(top.shape, np.nan)
+        predictions[there] = done.margin(np.repeat(rows, there.sum(axis=1)), top[there])
+        return self.item_ids_[top], predictions
 
     def similar_items(self, item: Any, n: int = 10) -> tuple[Array, Array]:
         """The ``n`` items most like an item, or like each of several, and how much: from 1, alike, to -1, opposite.
@@ -310,24 +283,24 @@ class Recommender:
         more than is usual for user and item likes the other too.
         """
         check_is_fitted(self, "factors_")
-        return self._similar("item", item, self.item_ids_, self.item_features_, n)
+        return self._similar("item", item, self.item_ids_, n)
 
     def similar_users(self, user: Any, n: int = 10) -> tuple[Array, Array]:
         """The ``n`` users most like a user, or like each of several, and how much, as in `similar_items`."""
         check_is_fitted(self, "factors_")
-        return self._similar("user", user, self.user_ids_, self.user_features_, n)
+        return self._similar("user", user, self.user_ids_, n)
 
-    def _similar(self, name: str, label: Any, ids: Array, features: FeatureTable | None, n: int) -> tuple[Array, Array]:
+    def _similar(self, name: str, label: Any, ids: Array, n: int) -> tuple[Array, Array]:
         done, model = self._completed, self.factors_
-        lines, table, other = (done.users, model.left, model.right)
+        lines, own, other = (done.users, model.left, model.right)
         if name == "item":
-            lines, table, other = (done.items, model.right, model.left)
-        table = table if features is None else lines.factors[:-1]  # what is expected of those without ratings
+            lines, own, other = (done.items, model.right, model.left)
+        own = own if lines.regression is None else lines.factors[:-1]  # what is expected of those without ratings
         n = min(count(f"similar_{name}s(n=...)", n), len(ids) - 1)
         rows = self._known(name, label, ids, "fit it with some ratings first")
-        # Rows are compared as those of table @ other.T, which does not depend on how the matrix was factored.
+        # Rows are compared as those of own @ other.T, which does not depend on how the matrix was factored.
         values, vectors = np.linalg.eigh(other.T @ other)
-        whole = table @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+        whole = own @ (vectors * np.sqrt(np.maximum(values, 0.0)))
         lengths = np.linalg.norm(whole, axis=1, keepdims=True)
         whole = np.divide(whole, lengths, out=np.zeros_like(whole), where=lengths > 0.0)
 
@@ -336,7 +309,7 @@ class Recommender:
             found[np.arange(len(block)), block] = -np.inf
             return found
 
-        top = np.concatenate([np.zeros((0, n), int), *lists_of(cosines, rows, n, len(ids), None)])
+        top = np.concatenate([np.zeros((0, n), int), *best_items(cosines, rows, n, len(ids), None)])
         sizes = np.clip(np.sum(whole[rows][:, None, :] * whole[top], axis=2), -1.0, 1.0)
         return (ids[top], sizes) if np.ndim(label) else (ids[top[0]], sizes[0])
 
@@ -363,11 +336,10 @@ class Recommender:
 
         Parameters
         ----------
-        ratings : mapping, series, pairs, frame or tuple of arrays
-            ``{item: rating}``, a series of ratings with the items as its index, pairs ``(item, rating)``, a frame with
-            the columns of items and ratings, or ``(items, ratings)``. Items that the fit has not seen are ignored, but
-            one must be of the fit; a later rating of the same item replaces an earlier one. There may be no ratings,
-            as if features alone are known.
+        ratings : mapping, series, pairs or tuple of arrays
+            ``{item: rating}``, a series of ratings with the items as its index, pairs ``(item, rating)``, or
+            ``(items, ratings)``. Items that the fit has not seen are ignored, but one must be of the fit; a later
+            rating of the same item replaces an earlier one. There may be no ratings, as if features alone are known.
         user_features : vector or frame with one row, optional
             The features of the user, in the columns of the fit, if this had some.
         n : int, optional
@@ -382,37 +354,21 @@ class Recommender:
             only the new user's row was found; with ``n`` items and predictions as `recommend` gives them.
         """
         check_is_fitted(self, "factors_")
-        (items, values), done = read_own_ratings(ratings, self.columns), self._completed
-        table, every = self._new_features(user_features), np.arange(len(self.item_ids_))
+        items, values = read_own_ratings(ratings)
+        table, width = self._new_features(user_features), len(self.item_ids_)
         at = places(self.item_ids_, items, "items")
         if len(items) and not (at >= 0).any():
             raise ValueError(
                 f"`ratings` must hold an item of the fit, got {shown(items.tolist())}; for a user without ratings give "
                 "none, as in `fold_in({})`."
             )
-        known = np.flatnonzero(at >= 0)
-        known = known[last_of_each(np.zeros(len(known), np.int64), at[known], len(every))]
-        now, f = self._folded(at[known], values[known], table), self.factors_
-        if len(known):
-            cold = np.flatnonzero(done.items.cold[:-1])
-            u = f.base + now.shift + now.rows[0] + f.cols + f.right @ now.left[0]
-            u[cold] = done.new_users(now.rows, now.left, now.left, cold)[0]
-        else:
-            offset, factors = done.users.expected(table, np.arange(1))
-            u = done.new_users(offset, factors, done.users.plain[-1:], every)[0]
+        known, rows = at >= 0, np.zeros(np.count_nonzero(at >= 0), np.int64)
+        own = Ratings.of(rows, at[known], values[known], shape=(1, width))
+        done = self._folded(own, table)
         if n is None:
-            return self._as_ratings(u)
-        ranking = self._ranking(by)
-        if len(known):
-            scores = ranking.of_factors(now.left, now.below[:1] if ranking._double else None)
-            level = f.base + now.shift + now.rows[0]
-            scores[0, cold] = ranking.taste * (u[cold] - level) + ranking.popular[cold]
-        else:
-            scores = (ranking.taste * u + ranking.new_popular)[None, :]
-        if exclude_seen:
-            scores[0, at[known]] = -np.inf
-        top = best(scores, min(count("fold_in(n=...)", n), len(every)))[0]
-        return self.item_ids_[top[top >= 0]], u[top[top >= 0]]
+            return self._as_ratings(done.margin(np.zeros(width, np.int64), np.arange(width)))
+        seen = own if exclude_seen else None
+        return _only(*self._lists(done, np.zeros(1, np.int64), count("fold_in(n=...)", n), seen, by))
 
     def _new_features(self, given: Any) -> FeatureTable | None:
         """The features of a new user, in the units of the fit."""
@@ -426,28 +382,37 @@ class Recommender:
             raise ValueError(f"`user_features` must have one row, that of the user, got {table.shape[0]} rows.")
         return table
 
-    def _folded(self, cols: Array, values: Array, table: FeatureTable | None) -> Factors:
+    def _folded(self, ratings: Ratings, table: FeatureTable | None) -> Completed:
         """The model with one row, that of a new user with these ratings, given its columns and its penalty."""
-        model, n = self.factors_, len(self.item_ids_)
-        now = Factors(
-            np.zeros((1, model.left.shape[1])), model.right, np.zeros(1), model.cols, model.shift, model.base,
-            model.sigma, model.below[:0], model.beside,
-        )  # fmt: skip
-        if not len(cols):
-            return now
-        counts = self.offset_model_.row_counts
-        mean, rows = float(counts.sum() / len(counts)), np.zeros(len(cols), np.int64)
-        features = (None if table is None else table.on, None)
-        f = self._problem(Ratings(rows, cols, values, None), (1, n), features, (mean, None))
+        done, model, counts = self._completed, self.factors_, self.offset_model_.row_counts
+        now = replace(model, lefts=np.zeros((2, model.lefts.shape[1])), rows=np.zeros(1))  # a row of X, one of T
+        if not len(ratings):
+            return replace(done, model=now, users=done.users.expected(table))
+        features, mean = (None if table is None else table.on, None), float(counts.sum() / len(counts))
+        f = CompletionProblem(self._targets(ratings), self.settings_, features, (mean, None))
         ridge, scale = self.strength_ * spread(model.sigma, f.p), f.rows[:1] ** 2
         for _ in range(MOST):
             last, now = now, regress(f, now, 0, ridge, scale)
-            moved = max(
-                float(np.abs(a - b).max(initial=0.0)) for a, b in ((now.left, last.left), (now.rows, last.rows))
-            )
-            if moved <= STILL * max(float(np.abs(part).max(initial=0.0)) for part in (now.left, now.rows)):
+            parts = [(now.left, last.left), (now.rows, last.rows)]
+            moved = max(float(np.abs(a - b).max(initial=0.0)) for a, b in parts)
+            if moved <= STILL * max(float(np.abs(part).max(initial=0.0)) for part, _ in parts):
                 break
-        return now
+        users = replace(done.users.expected(None), cold=np.zeros(1, dtype=bool), offsets=now.rows)
+        return replace(done, model=now, users=replace(users, factors=now.left, plain=now.left))
+
+    def _targets(self, ratings: Ratings) -> Ratings:
+        """The ratings as the loss wants them: of two values the higher one becomes 1 and the lower one -1."""
+        if not self.loss_.labels:
+            return ratings
+        (low, high), values = self.rating_range_, ratings.values
+        wrong = values[(values != low) & (values != high)]
+        if len(wrong) or low == high:
+            got = f"{low:g}" if low == high else f"{low:g}, {wrong[0]:g} and {high:g}"
+            raise ValueError(
+                f"`loss='logistic'` needs ratings of two values, such as 0 and 1, got {got}; use `loss='squared'` for "
+                "more."
+            )
+        return ratings.with_values(np.where(values == high, 1.0, -1.0))
 
     # ------------------------------------------------------------ report
 
@@ -469,15 +434,14 @@ class Recommender:
         seen, given = self._need_ratings("report", "use `rmse`"), read_ratings(X, y, self.columns)
         (rows, cols), values = self._places(given.users, given.items), given.values
         least = float(values.mean()) if threshold is None else float(threshold)
-        at = given.last()
+        at = given.latest()
         at = at[(rows[at] >= 0) & (values[at] >= least)]
         users, lists = np.unique(rows[at], return_inverse=True)
-        liked, width = np.stack([lists, cols[at]]), len(self.item_ids_)
+        liked, width, k = np.stack([lists, cols[at]]), len(self.item_ids_), count("report(k=...)", k)
+        ranking = Ranking(self._completed, "likely", self.settings_.implicit > 0.0, self.rating_deviation_)
         counts = self.offset_model_.col_counts.astype(np.float64)
-        own, popular = (
-            judged(lists_of(score, users, count("report(k=...)", k), width, seen), liked, width)
-            for score in (self._ranking("likely").of_users, partial(_same_for_all, counts))
-        )
+        scores = ranking.scores, lambda rows: np.tile(counts, (len(rows), 1))
+        own, popular = (judged(best_items(each, users, k, width, seen), liked, width) for each in scores)
         errors = self._as_ratings(self._completed.margin(rows, cols)) - values
         sizes = float(np.sqrt(np.mean(errors**2))), float(np.abs(errors).mean())
         return Report(*sizes, *own[:2], *popular[:2], own[2], k, least, len(values), len(users), self.notes())
@@ -487,14 +451,11 @@ class Recommender:
         check_is_fitted(self, "factors_")
         model, found = self.factors_, []
         if self.relative_gap_ > WIDE_GAP:
-            sharper = (
-                ""
-                if len(self.user_ids_) + len(self.item_ids_) <= SHARP_SIDE
-                else ("`certify='sharp'` takes the time that a sharper bound needs, and ")
-            )
+            sharper = "`certify='sharp'` takes the time that a sharper bound needs, and "
+            small = len(self.user_ids_) + len(self.item_ids_) <= SHARP_SIDE
             found.append(
                 f"The certified gap is {self.relative_gap_:.0%}: the bound cannot tell how close the model is to the "
-                f"best one; {sharper}`certify_to(0.01)` goes on until the gap is proved to be 1 %."
+                f"best one; {'' if small else sharper}`certify_to(0.01)` goes on until the gap is proved to be 1 %."
             )
         largest = [float(np.linalg.norm(part, axis=1).max(initial=0.0)) for part in (model.left, model.right)]
         if largest[0] * largest[1] <= FLAT * self.rating_deviation_:
@@ -511,5 +472,7 @@ class Recommender:
         return tuple(found)
 
 
-def _same_for_all(scores: Array, rows: Array) -> Array:
-    return np.tile(scores, (len(rows), 1))
+def _only(items: Array, predictions: Array) -> tuple[Array, Array]:
+    """The list of a single user, as far as it goes."""
+    there = ~np.isnan(predictions[0])
+    return items[0, there], predictions[0, there]

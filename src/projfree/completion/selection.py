@@ -11,7 +11,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.completion.als import Alternating, AlternatingState, strongest
-from projfree.completion.factors import Factors
+from projfree.completion.model import Factors
 from projfree.completion.problem import CompletionProblem
 from projfree.completion.ratings import Ratings
 from projfree.deadline import expired
@@ -68,35 +68,28 @@ def run_sweeps(
     return run.state, status
 
 
+@dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Ratings that were held out, and how models are judged on them.
+    """Ratings that were held out, in the terms of the loss, and how models are judged on them."""
 
-    Parameters
-    ----------
-    held : Ratings
-        The ratings that were held out.
-    fitted : Ratings
-        The others, which say what is usual.
-    loss : Loss
-        The loss of the fit.
-    targets : callable
-        Ratings as the loss takes them.
-    """
+    held: Ratings
+    loss: Loss
+    range: tuple[float, float]
+    weight: Array
 
-    def __init__(self, held: Ratings, fitted: Ratings, loss: Loss, targets: Callable[[Array], Array]) -> None:
-        self.held, self.loss, self.y = held, loss, targets(held.values)
-        values, weight = fitted.values, fitted.weight
-        self.range = float(values.min()), float(values.max())
+    @classmethod
+    def of(cls, held: Ratings, fitted: Ratings, loss: Loss) -> HeldOut:
+        """From the ratings that were held out and the others, which say what is usual."""
+        low, high = float(fitted.values.min()), float(fitted.values.max())
         if not is_squared(loss) and not loss.labels:
-            self.y = np.clip(self.y, *usual_range(values, weight))
-        self.weight = (
-            np.full(len(self.y), 1.0 / len(self.y)) if held.weight is None else held.weight / held.weight.sum()
-        )
+            held = held.with_values(np.clip(held.values, *usual_range(fitted.values, fitted.weight)))
+        weight = np.ones(len(held)) if held.weight is None else held.weight
+        return cls(held, loss, (-math.inf, math.inf) if loss.labels else (low, high), weight / weight.sum())
 
     def losses(self, model: Factors) -> Array:
         """The loss of each rating."""
-        u = model.margin(self.held.rows, self.held.cols)
-        return self.loss.value(u if self.loss.labels else np.clip(u, *self.range), self.y)
+        u = model.margin(self.held.rows, self.held.indices)
+        return self.loss.value(np.clip(u, *self.range), self.held.values)
 
     def score(self, model: Factors) -> float:
         """The negative root of the mean loss; the mean loss if ratings are labels."""

@@ -57,17 +57,26 @@ class SideInformation:
         Of shapes m x d and n x e.
     weight : float
         The weight of a square of the features.
+
+    Attributes
+    ----------
+    known : pair of OnPattern
+        What S and T are compared with, ``[B, F]`` and ``[B; H.T]``; B alone shares its pattern with the ratings.
+    weights : pair of ndarray
+        The weights of the columns of S and of the rows of T.
+    counts : pair of int
+        How many of these belong to B.
     """
 
     def __init__(self, pattern: Pattern, implicit: float, features: Features, weight: float) -> None:
         self.pattern, self.implicit, self.features = pattern, implicit, features
-        self.counts = (pattern.shape[1], pattern.shape[0]) if implicit else (0, 0)  # of columns and rows of B
+        self.counts = (pattern.shape[1], pattern.shape[0]) if implicit else (0, 0)
         widths = [0 if table is None else table.shape[1] for table in features]
         each = zip(self.counts, widths, strict=True)
         self.weights = tuple(np.repeat([implicit, weight], [lines, width]) for lines, width in each)
         squares = [0.0 if table is None else math.fsum(table.values**2) for table in features]
         #: The squares at zero.
-        self.known = 2.0 * self.implicit * (pattern.count if implicit else 0) + weight * math.fsum(squares)
+        self.at_zero = 2.0 * self.implicit * (pattern.count if implicit else 0) + weight * math.fsum(squares)
 
     @property
     def any(self) -> bool:
@@ -80,27 +89,34 @@ class SideInformation:
         return len(self.weights[1]), len(self.weights[0])
 
     @cached_property
+    def known(self) -> tuple[OnPattern, OnPattern]:
+        """What S and T are compared with."""
+        return self._known(0), self._known(1)
+
+    def _known(self, side: int) -> OnPattern:
+        at, table, count = self.pattern, self.features[side], self.counts[side]
+        ones = np.broadcast_to(1.0, at.count if self.implicit else 0)
+        if table is None and self.implicit:
+            return OnPattern(at, ones)
+        own, far, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [ones]
+        if self.implicit:
+            places = (at.rows, at.indices)
+            own, far = [places[side]], [places[1 - side]]
+        if table is not None:
+            own, far = [*own, table.pattern.rows], [*far, count + table.pattern.indices.astype(np.int64)]
+            values = [*values, table.values]
+        rows, cols = (np.concatenate(part) for part in ((own, far) if side == 0 else (far, own)))
+        shape = (at.shape[0], len(self.weights[0])) if side == 0 else (len(self.weights[1]), at.shape[1])
+        pattern, order, _ = Pattern.of(rows, cols, shape)
+        return OnPattern(pattern, np.concatenate(values)[order])
+
+    @property
     def pulls(self) -> tuple[OnPattern, OnPattern]:
-        """The gradients of the squares at zero, of the shapes of S and T; B shares its pattern with the ratings."""
-        at, (below, beside) = self.pattern, self.extra
-        ones = OnPattern(at, np.full(at.count, -2.0 * self.implicit))
-        shapes, pulls = ((at.shape[0], beside), (below, at.shape[1])), []
-        for side, (table, shape) in enumerate(zip(self.features, shapes, strict=True)):
-            if table is None and self.implicit:
-                pulls.append(ones)
-                continue
-            lines, others, values = [], [], []
-            if self.implicit:
-                lines, others, values = [(at.rows, at.indices)[side]], [(at.indices, at.rows)[side]], [ones.values]
-            if table is not None:
-                lines.append(table.pattern.rows)
-                others.append(self.counts[side] + table.pattern.indices.astype(np.int64))
-                values.append(-2.0 * self.weights[side][-1] * table.values)
-            own, far, v = (np.concatenate([*part, np.zeros(0)]) for part in (lines, others, values))
-            rows, cols = (own, far) if side == 0 else (far, own)
-            pattern, order, _ = Pattern.of(rows.astype(np.int64), cols.astype(np.int64), shape)
-            pulls.append(OnPattern(pattern, v[order]))
-        return pulls[0], pulls[1]
+        """The gradients of the squares at zero, of the shapes of S and T."""
+        (S, T), (q, r) = self.known, self.weights
+        return OnPattern(S.pattern, -2.0 * S.values * q[S.pattern.indices]), OnPattern(
+            T.pattern, -2.0 * T.values * r[T.pattern.rows]
+        )
 
     def _parts(self, left: Array, right: Array) -> list[tuple[Array, Array, Array]]:
         """For S and for T the factors of the matrix's lines, those beyond it, and the weights of these."""
@@ -114,10 +130,12 @@ class SideInformation:
 
     def value(self, left: Array, right: Array) -> float:
         """The sum of all squares."""
+        if not self.any:
+            return 0.0
         m, n = self.pattern.shape
-        S, T = LowRank.of(left[:m], right[n:]), LowRank.of(left[m:], right[:n])
-        linear = self.pulls[0].inner(S) + self.pulls[1].inner(T)
-        return max(self.known + linear + self.square(left, right), 0.0)
+        parts = LowRank.of(left[:m], right[n:]), LowRank.of(left[m:], right[:n])
+        linear = sum(pull.inner(part) for pull, part in zip(self.pulls, parts, strict=True))
+        return max(self.at_zero + linear + self.square(left, right), 0.0)
 
     def tangent(self, left: Array, right: Array) -> SquaresTangent:
         """The tangent, with bounds on the rounding of its constant and on the norm of that of its gradient."""
@@ -126,7 +144,7 @@ class SideInformation:
         (_, far0, q0), (_, far1, q1) = parts
         lefts = np.block([[left[:m], np.zeros((m, k))], [np.zeros((below, k)), 2.0 * far1 * q1[:, None]]])
         rights = np.block([[np.zeros((n, k)), right[:n]], [2.0 * far0 * q0[:, None], np.zeros((beside, k))]])
-        constant = self.known - self.square(left, right)
+        constant = self.at_zero - self.square(left, right)
         # At least the weighted sum of squares, and at least the norm of the weighted matrix, of each part.
         owns, lines = [float(np.sum(own**2)) for own, *_ in parts], [np.sum(far**2, axis=1) for _, far, _ in parts]
         squares = sum(own * float(q @ line) for own, line, (_, _, q) in zip(owns, lines, parts, strict=True))
@@ -135,7 +153,7 @@ class SideInformation:
         )
         # Gram matrices add as many terms as there are rows, and products of their entries may cancel.
         units = m + n + below + beside + 8.0 * k + 16.0
-        error = UNIT * (units * (self.known + squares) + abs(constant))
+        error = UNIT * (units * (self.at_zero + squares) + abs(constant))
         moved = sum(pull.size() for pull in self.pulls) + 2.0 * sizes
         gradient = LowRank.of(lefts, rights)
         return SquaresTangent(self.value(left, right), constant, gradient, error, 8.0 * UNIT * moved)

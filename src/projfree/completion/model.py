@@ -1,0 +1,291 @@
+"""The fitted model: factors and offsets, and what is expected of users and items without ratings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from projfree.algebra import LowRank, Point
+from projfree.algebra.lowrank import Factor
+from projfree.checks import Array
+from projfree.completion.features import FeatureTable
+from projfree.numerics.lp_norm import lp_norm
+from projfree.numerics.spectra import singular_values
+
+if TYPE_CHECKING:
+    from projfree.completion.problem import CompletionProblem
+
+#: Rows that are decomposed at a time, and pairs whose factors are held at once.
+BLOCK, PAIRS = 4096, 1 << 16
+#: The penalty of a slope, in lines for each feature: features are taken to explain about a tenth of the differences.
+DOUBT = 10.0
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The model ``base + shift + rows_i + cols_j + left_i @ right_j``; ``sigma`` are the weighted singular values.
+
+    With side information these are of the larger matrix ``lefts @ rights.T``, of which ``left`` and ``right`` are the
+    factors of the ratings, and ``below`` and ``beside`` the further ones.
+    """
+
+    lefts: Array
+    rights: Array
+    rows: Array
+    cols: Array
+    shift: float
+    base: float
+    sigma: Array
+
+    @classmethod
+    def zero(cls, f: CompletionProblem, offsets: Array | None = None) -> Factors:
+        """The model without a matrix, with some offsets or none."""
+        b = np.zeros(1 + sum(f.entries.pattern.shape)) if offsets is None else offsets
+        return cls.of(f, np.zeros((f.shape[0], 1)), np.zeros((f.shape[1], 1)), b, np.zeros(1))
+
+    @classmethod
+    def of(cls, f: CompletionProblem, lefts: Array, rights: Array, b: Array, sigma: Array) -> Factors:
+        """From the factors of the larger matrix and the offsets of all, of rows and of columns."""
+        m = f.entries.pattern.shape[0]
+        return cls(lefts, rights, b[1 : 1 + m], b[1 + m :], float(b[0]), f.entries.base, sigma)
+
+    @classmethod
+    def of_point(cls, f: CompletionProblem, x: Point, sigma: Array | None = None) -> Factors:
+        """From a point of the problem; without ``sigma`` both factors get the roots of its singular values."""
+        w: Any = x.w
+        low = w.low if w.low is not None else LowRank(w.shape, ())
+        if sigma is None:
+            left, sigma, right = low.truncated(1e-9)[:3]
+            low = LowRank.of(left * np.sqrt(sigma), right * np.sqrt(sigma))
+        lefts, rights = low.factors()
+        b = np.zeros(1 + sum(f.entries.pattern.shape)) if x.intercept is None else x.intercept
+        rows, cols = (weights.astype(lefts.dtype)[:, None] for weights in (f.rows, f.cols))
+        return cls.of(f, lefts / rows, rights / cols, b, sigma)
+
+    def point(self, f: CompletionProblem) -> Point:
+        """The point of a problem, with factors in the precision that they have here."""
+        rows, cols = (weights.astype(self.lefts.dtype)[:, None] for weights in (f.rows, f.cols))
+        lefts, rights = self.lefts * rows, self.rights * cols
+        terms = ((1.0, Factor(lefts, rights)),) if lefts.shape[1] else ()
+        return f.point(LowRank((len(lefts), len(rights)), terms), self.offsets)
+
+    @property
+    def offsets(self) -> Array:
+        """All offsets as one vector: of all, of rows, of columns."""
+        return np.concatenate([[self.shift], self.rows, self.cols])
+
+    @property
+    def left(self) -> Array:
+        """The factors of users."""
+        return self.lefts[: len(self.rows)]
+
+    @property
+    def below(self) -> Array:
+        """The factors of the rows below the ratings."""
+        return self.lefts[len(self.rows) :]
+
+    @property
+    def right(self) -> Array:
+        """The factors of items."""
+        return self.rights[: len(self.cols)]
+
+    @property
+    def beside(self) -> Array:
+        """The factors of the columns beside the ratings."""
+        return self.rights[len(self.cols) :]
+
+    def cast(self, kind: Any) -> Factors:
+        """The same model with factors in a precision."""
+        return replace(self, lefts=self.lefts.astype(kind, copy=False), rights=self.rights.astype(kind, copy=False))
+
+    def exact(self, f: CompletionProblem) -> Factors:
+        """The model in double precision, with its singular values to this precision: sweeps know them to their own."""
+        left, right = _triangle(self.lefts, f.rows), _triangle(self.rights, f.cols)
+        return replace(self.cast(np.float64), sigma=singular_values(left @ right.T))
+
+    def with_offsets(self, b: Array) -> Factors:
+        """The same matrix with other offsets."""
+        m = len(self.rows)
+        return replace(self, shift=float(b[0]), rows=b[1 : 1 + m], cols=b[1 + m :])
+
+    def norm(self, p: float) -> float:
+        """The weighted Schatten norm."""
+        return lp_norm(self.sigma, p)
+
+    def inside(self, p: float, radius: float) -> Factors:
+        """The model with its matrix scaled into the ball."""
+        by = radius / max(self.norm(p), radius)
+        return self if by == 1.0 else replace(self, lefts=self.lefts * by, sigma=self.sigma * by)
+
+    def margin(self, rows: Array, cols: Array) -> Array:
+        """The model at places of the matrix."""
+        u = self.base + self.shift + self.rows[rows] + self.cols[cols]
+        return np.asarray(u + LowRank.of(self.left, self.right).of_pairs(rows, cols))
+
+    def resized(self, f: CompletionProblem, users: Array | None = None, items: Array | None = None) -> Factors:
+        """The model for a problem with other side information, or where users and items have moved to new places.
+
+        Lines that are new are zero; what the model knows of features stays.
+        """
+        (m, n), (below, beside) = f.entries.pattern.shape, f.side.extra
+        users = np.arange(m) if users is None else users
+        items = np.arange(n) if items is None else items
+        return replace(
+            self,
+            lefts=np.concatenate([_placed(self.left, users, m), _moved(self.below, users, f.side.counts[1], below)]),
+            rights=np.concatenate(
+                [_placed(self.right, items, n), _moved(self.beside, items, f.side.counts[0], beside)]
+            ),
+            rows=_placed(self.rows, users, m),
+            cols=_placed(self.cols, items, n),
+        )
+
+
+def _moved(far: Array, at: Array, first: int, count: int) -> Array:
+    """The ``first`` lines are those of B, at new places if there were some; features are behind them."""
+    features = min(count - first, len(far))
+    known = far[: len(far) - features]
+    head = _placed(known, at, first) if first and len(known) == len(at) else np.zeros((first, far.shape[1]), far.dtype)
+    tail = np.zeros((count - first - features, far.shape[1]), far.dtype)
+    return np.concatenate([head, tail, far[len(far) - features :]])
+
+
+def _placed(values: Array, at: Array, count: int) -> Array:
+    """The values at places among ``count``, zeros elsewhere."""
+    out = np.zeros((count, *values.shape[1:]), values.dtype)
+    out[at] = values
+    return out
+
+
+def _triangle(factor: Array, weights: Array) -> Array:
+    """The triangular factor of a QR decomposition of the weighted rows, a block of rows at a time."""
+    k = factor.shape[1]
+    r = np.zeros((k, k))
+    for start in range(0, len(factor), BLOCK):
+        rows = factor[start : start + BLOCK].astype(np.float64) * weights[start : start + BLOCK, None]
+        r = np.asarray(np.linalg.qr(np.concatenate([r, rows]), mode="r"))
+    return r
+
+
+# ---------------------------------------------------------------- users and items without ratings
+
+
+@dataclass(frozen=True)
+class OffsetModel:
+    """The best offsets without a matrix, and how many ratings each user and each item has."""
+
+    rows: Array
+    cols: Array
+    shift: float
+    row_counts: Array
+    col_counts: Array
+
+    @classmethod
+    def of(cls, f: CompletionProblem) -> OffsetModel:
+        """The offsets of some ratings."""
+        b, m = f.entries.offsets_alone, f.entries.pattern.shape[0]
+        return cls(b[1 : 1 + m], b[1 + m :], float(b[0]), *f.counts)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Users, or items: offsets and factors in which those without ratings have what is expected of them.
+
+    Attributes
+    ----------
+    cold : ndarray of bool
+        Which have no ratings.
+    offsets : ndarray
+        The best offsets without a matrix, and what features say.
+    factors, plain : ndarray
+        The factors, and these without what features say.
+    regression : Ridge, optional
+        The regression of offsets and factors on features, and what it says of the mean line.
+    """
+
+    cold: Array
+    offsets: Array
+    factors: Array
+    plain: Array
+    regression: tuple[Any, Array] | None = None
+
+    @classmethod
+    def of(
+        cls, offsets: Array, factors: Array, alone: Array, counts: Array, table: FeatureTable | None, ridge: float
+    ) -> Self:
+        """All lines of a model, and behind them, with the index -1, somebody who was never seen."""
+        trust = counts / (counts + ridge)  # how far the ratings of each determine its offset
+        total, cold = max(float(trust.sum()), 1e-300), np.append(counts == 0, True)
+        plain = np.vstack([factors, trust @ factors / total])
+        plain[cold] = plain[-1]
+        lines = cls(cold, np.append(alone, 0.0), plain, plain)
+        if table is None:
+            return lines
+        from sklearn.linear_model import Ridge
+
+        targets = np.column_stack([offsets, factors])
+        penalty = DOUBT * table.shape[1] * total / max(int(np.count_nonzero(trust)), 1)
+        regression = Ridge(alpha=penalty, tol=1e-9).fit(table.matrix, targets, sample_weight=trust)
+        lines = replace(lines, regression=(regression, trust @ targets / total), factors=plain.copy())
+        if cold[:-1].any():
+            more = lines.expected(table)
+            known = np.flatnonzero(cold[:-1])
+            lines.offsets[known], lines.factors[known] = more.offsets[known], more.factors[known]
+        return lines
+
+    def expected(self, table: FeatureTable | None) -> Lines:
+        """What is expected of lines without ratings, for each row of features, or of one without features."""
+        n, offsets, mean = 1 if table is None else table.shape[0], np.zeros(1), self.plain[-1]
+        more = np.zeros((n, len(mean)))
+        if table is not None and self.regression is not None:
+            regression, centre = self.regression
+            found = np.reshape(regression.predict(table.matrix), (n, -1)) - centre
+            offsets, more = found[:, 0], found[:, 1:]
+        return Lines(np.ones(n, dtype=bool), offsets, mean + more, np.tile(mean, (n, 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class Completed:
+    """Predictions of all pairs.
+
+    Pairs of a user and an item with ratings have the value of the factors. These are of no use if one of the two has no
+    ratings: the matrix has taken up a part of the offsets, and its row or column is missing. Its mean row would not do
+    either, because users rate what they like, and the mean of a column over its raters is not that over all users.
+    There the best offsets without a matrix are taken, and what features change of offset and factors is added.
+    """
+
+    model: Factors
+    offsets: OffsetModel
+    users: Lines
+    items: Lines
+
+    @classmethod
+    def of(
+        cls, model: Factors, alone: OffsetModel, tables: tuple[FeatureTable | None, FeatureTable | None], ridge: float
+    ) -> Self:
+        """From a model and features of users and items."""
+        users = Lines.of(model.rows, model.left, alone.rows, alone.row_counts, tables[0], ridge)
+        items = Lines.of(model.cols, model.right, alone.cols, alone.col_counts, tables[1], ridge)
+        return cls(model, alone, users, items)
+
+    def margin(self, rows: Array, cols: Array) -> Array:
+        """The model at places, -1 standing for what was never seen."""
+        one, other = self.users, self.items
+        cold, u = one.cold[rows] | other.cold[cols], np.empty(len(rows))
+        u[~cold] = self.model.margin(rows[~cold], cols[~cold])
+        every = np.flatnonzero(cold)
+        for start in range(0, len(every), PAIRS):
+            at = every[start : start + PAIRS]
+            i, j = rows[at], cols[at]
+            change = np.sum(one.factors[i] * other.factors[j] - one.plain[i] * other.plain[j], axis=1)
+            u[at] = self.model.base + self.offsets.shift + one.offsets[i] + other.offsets[j] + change
+        return u
+
+    def across(self, rows: Array, cols: Array) -> Array:
+        """All pairs of users and items of which at least one has no ratings."""
+        one, other = self.users, self.items
+        u: Array = one.factors[rows] @ other.factors[cols].T - one.plain[rows] @ other.plain[cols].T
+        u += self.model.base + self.offsets.shift + one.offsets[rows][:, None] + other.offsets[cols]
+        return u
