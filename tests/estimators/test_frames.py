@@ -22,15 +22,15 @@ def pandas(column):
 
 
 BAD = {
-    "categories": (pd.Categorical(["u", "v"] * 20), r"holds no numbers \(category\).*OneHotEncoder"),
-    "codes": (pd.Categorical([1, 2] * 20), r"holds no numbers \(category\)"),
-    "text": (["u", "v"] * 20, r"holds no numbers \(.*OneHotEncoder"),
-    "dates": (pd.date_range("2020", periods=40), r"holds no numbers \(datetime64\[.*FunctionTransformer"),
-    "durations": (pd.to_timedelta(np.arange(40), unit="h"), r"holds no numbers \(timedelta64"),
-    "complex": (1j * np.ones(40), r"holds no numbers \(complex128\).*FunctionTransformer"),
-    "missing": (pd.array([1, None] * 20, dtype="Int64"), r"holds missing values \(Int64\).*SimpleImputer"),
-    "missing flags": (pd.array([True, None] * 20, dtype="boolean"), r"holds missing values \(boolean\)"),
-    "missing floats": (pd.array([1.5, None] * 20, dtype="Float64"), r"holds missing values \(Float64\)"),
+    "categories": (pd.Categorical(["u", "v"] * 20), r"no numbers \(category\)"),
+    "codes": (pd.Categorical([1, 2] * 20), r"no numbers \(category\)"),
+    "text": (["u", "v"] * 20, r"no numbers \("),
+    "dates": (pd.date_range("2020", periods=40), r"no numbers \(datetime64\["),
+    "durations": (pd.to_timedelta(np.arange(40), unit="h"), r"no numbers \(timedelta64"),
+    "complex": (1j * np.ones(40), r"no numbers \(complex128\)"),
+    "missing": (pd.array([1, None] * 20, dtype="Int64"), r"missing values \(Int64\)"),
+    "missing flags": (pd.array([True, None] * 20, dtype="boolean"), r"missing values \(boolean\)"),
+    "missing floats": (pd.array([1.5, None] * 20, dtype="Float64"), r"missing values \(Float64\)"),
 }
 
 
@@ -40,11 +40,10 @@ BAD = {
 def test_columns_that_are_no_numbers_are_named(name, kind):
     column, words = BAD[name]
     y = Y if kind is ConstrainedRegressor else Y > 0
-    with pytest.raises(ValueError, match=rf"^Column 'b' of `X` {words}") as refused:
+    with pytest.raises(ValueError, match=rf"^Column 'b' of `X` holds {words}.*`OneHotEncoder` or `SimpleImputer`"):
         kind().fit(pandas(column), y)
-    assert "ColumnTransformer([('b', " in str(refused.value)
     fitted = kind().fit(pandas(X[:, 1]), y)
-    with pytest.raises(ValueError, match=rf"^Column 'b' of `X` {words}"):
+    with pytest.raises(ValueError, match=rf"^Column 'b' of `X` holds {words}"):
         fitted.predict(pandas(column))
 
 
@@ -78,7 +77,7 @@ def test_tables_that_are_refused_as_a_whole(kind):
         (
             pd.DataFrame(X, columns=list("abca")),
             ValueError,
-            r"^`X` has the column 'a' twice, in places 0 and 3; rename",
+            r"^`X` has the column 'a' twice; rename",
         ),
         (np.zeros((40, 4), "M8[s]"), ValueError, r"^`X` must hold numbers, got datetime64\[s\]; convert it"),
         (np.zeros((40, 4), "m8[D]"), ValueError, r"^`X` must hold numbers, got timedelta64\[D\]; convert it"),

@@ -95,7 +95,6 @@ def test_scaled_fits_are_verified_on_every_storage(here, there, offset):
     ):
         model.fit(STORAGES[here](table), target)
         assert model.verify(STORAGES[there](table), target).ok
-        assert model.certificate_.verify(STORAGES[there](table), target).ok
 
 
 def test_the_settings_of_the_fit_count():

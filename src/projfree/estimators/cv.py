@@ -7,10 +7,8 @@ import inspect
 import logging
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import get_config
@@ -26,20 +24,17 @@ from projfree.data import Data
 from projfree.data.base import Fold as FoldRows
 from projfree.data.convert import is_dask
 from projfree.data.tables import ChunkedData
-from projfree.estimators.base import ConstrainedModel
+from projfree.estimators.base import LinearModel
 from projfree.estimators.inputs import TrainingSet, from_outside, on_cluster, scored_columns
-from projfree.estimators.paths import PathSolver, RadiusPath, Solution, path_solver
+from projfree.estimators.paths import PathSolver, RadiusPath, Solution
 from projfree.estimators.plots import plot_path, plot_scores
 from projfree.estimators.problem import ZERO_RADIUS, Problem, norm_and_exponent, own_norm
-from projfree.estimators.scores import data_score, refuse_scorer
 from projfree.losses.base import Loss
 from projfree.run import ProgressBar
 
 log = logging.getLogger(__name__)
 
 RULES = ("best", "one_standard_error")
-#: Parameters that are for the final fit alone.
-FINAL_FIT = {"verbose", "callbacks"}
 #: Scores that differ by less than this part count as equal: solutions are no more precise.
 EQUAL = 1e-6
 #: Folds by default, as in scikit-learn.
@@ -50,88 +45,48 @@ PATIENCE = 10
 MOST_EXTENSIONS = 3
 
 
-class PartsBar:
-    """A bar over the parts of a search, its exponents and folds; None for ``total`` draws nothing."""
-
-    def __init__(self, total: int | None, label: str = "cross-validation") -> None:
-        self.total, self.done = total, -1
-        self._bar = ProgressBar(label=label, transient=True)
-        self()
-
-    def __call__(self) -> None:
-        """Count a part."""
-        self.done += 1
-        if self.total is not None:
-            self._bar.draw(self.done / self.total, f"{self.done} of {self.total} fits")
-
-    def close(self) -> None:
-        """Remove the bar."""
-        self._bar.close()
-
-
-@dataclass(frozen=True, eq=False)
-class Held:
-    """The rows of a fold that are scored: as they were given, for a scorer, and as a fit takes them."""
-
-    X: Any
-    y: Any
-    params: dict[str, Any]
-    scorer: Any
-    table: TrainingSet
-
-    def score(self, model: ConstrainedModel, loss: Loss, fitted: dict[str, Any]) -> float:
-        """The score of coefficients."""
-        if self.scorer is None:
-            u = model._scores_of(self.table.X, self.table.task, fitted)
-            return model._own_score(loss, self.table.y, u, self.params.get("sample_weight"))
-        return float(self.scorer(_with_attributes(model, fitted, loss), self.X, self.y, **self.params))
-
-
-@dataclass(frozen=True, eq=False)
-class HeldData:
-    """The rows of a fold that are scored where they are."""
-
-    data: Data
-
-    def score(self, model: ConstrainedModel, loss: Loss, fitted: dict[str, Any]) -> float:
-        """The score of coefficients."""
-        return data_score(_with_attributes(model, fitted, loss), self.data)
-
-
-def _with_attributes(model: ConstrainedModel, fitted: dict[str, Any], loss: Loss) -> ConstrainedModel:
-    """A copy of the model that can predict."""
-    out = copy.copy(model)
-    for name, value in {**fitted, "loss_": loss}.items():
-        setattr(out, name, value)
-    return out
-
-
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Rows to fit and rows to score, with the scores of the first levels and the last solution."""
+    """Rows to fit and rows to score, with the scores of the first levels and the last solution.
+
+    A ``scorer`` is called with the rows to score as they were ``given``: features, targets and other parameters.
+    """
 
     train: TrainingSet
-    held: Held | HeldData
+    held: TrainingSet
+    scorer: Any = None
+    given: tuple[Any, Any, dict[str, Any]] = (None, None, {})
     scores: list[float] = field(default_factory=list)
     w: Array | None = None
     seconds: float = 0.0
 
-    def run(self, model: ConstrainedModel, loss: Loss, levels: Array, *, by_radius: bool) -> Fold:
+    def run(self, model: Any, loss: Loss, levels: Array, *, by_radius: bool) -> Fold:
         """Go on along the path, until its scores have fallen for ten levels unless radii were given."""
         begun, scores = time.perf_counter(), list(self.scores)
         problem = model._problem(self.train, loss)
-        solver = path_solver(model, self.train, problem, by_radius=by_radius, start=self.w)
+        solver = PathSolver(model, self.train, problem, by_radius=by_radius, start=self.w)
         while len(scores) < len(levels):
             solutions = solver.solve(levels[len(scores) : len(scores) + PATIENCE])
-            scores += [self.held.score(model, loss, one) for one in _shaped(model, problem, solutions)]
+            scores += [self.score(model, loss, *each) for each in _in_units_of_rows(model, problem, solutions)]
             best = np.nanmax(scores) if np.isfinite(scores).any() else -np.inf
             if not by_radius and np.all(np.array(scores[-PATIENCE:]) < best - EQUAL * abs(best)):
                 break
-        return Fold(self.train, self.held, scores, solver.w, self.seconds + time.perf_counter() - begun)
+        seconds = self.seconds + time.perf_counter() - begun
+        return Fold(self.train, self.held, self.scorer, self.given, scores, solver.w, seconds)
+
+    def score(self, model: Any, loss: Loss, coef: Array, intercept: Any) -> float:
+        """The score of coefficients on the rows that are held out."""
+        X, y, params = self.given
+        if self.scorer is None and not isinstance(self.held.X, Data):
+            u = model._linear_of(self.held.X, self.held.task, coef, intercept)
+            return float(model._score_of(loss, self.held.y, u, params.get("sample_weight")))
+        model = copy.copy(model)
+        model.coef_, model.intercept_, model.loss_ = coef, intercept, loss
+        return float(model._data_score(self.held.X) if self.scorer is None else self.scorer(model, X, y, **params))
 
 
-def _shaped(model: ConstrainedModel, problem: Problem, solutions: list[Solution]) -> list[dict[str, Any]]:
-    """Coefficients and intercepts in the units of the table."""
+def _in_units_of_rows(model: Any, problem: Problem, solutions: list[Solution]) -> list[tuple[Array, Any]]:
+    """``coef_`` and ``intercept_`` of solutions."""
     return [model._shaped(*problem.raw(w, 0.0 if b is None else b)) for w, b in solutions]
 
 
@@ -139,70 +94,76 @@ def _shaped(model: ConstrainedModel, problem: Problem, solutions: list[Solution]
 class Tried:
     """The path of one exponent on all rows, with the scores (levels, folds) of its levels."""
 
+    model: Any
     solver: PathSolver
     levels: Array
+    radii: Array
     scores: Array
     seconds: Array
     extended: int
-    radii: Array
 
 
-class CrossValidated(ConstrainedModel):
+@dataclass(eq=False, repr=False, kw_only=True)
+class CrossValidated(LinearModel):
     """Fits a path for each exponent and fold, scores it, and fits all rows with the best radius."""
 
-    radii: Any
-    cv: Any
-    scoring: Any
-    rule: str
-    n_jobs: int | None
+    radii: Any = 50
+    cv: Any = None
+    scoring: Any = None
+    rule: str = "best"
+    n_jobs: int | None = None
 
     #: The estimator that a fold fits.
-    _kind: Any
+    _kind: ClassVar[Any]
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **params: Any) -> Any:
+        """Choose radius and exponent, and fit all rows with them.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse or data frame of shape (n, d), Dask collection, path or Data
+        y : array of shape (n,), or (n, k) for regressors, or with Parquet the name of a column, or several
+        sample_weight : array of shape (n,), optional
+        client : distributed.Client, optional
+            The cluster that has the rows of a Dask collection or reads a Parquet folder; by default the active one has
+            those of collections.
+        **params
+            ``groups`` for the splitter; with metadata routing anything that splitter and scorer ask for.
+        """
+        if self.rule not in RULES:
+            raise ValueError(f"`rule` must be one of {', '.join(map(repr, RULES))}, got {shown(self.rule)}.")
+        wanted = checked_radii(self.radii)
+        X, y, sample_weight = from_outside(*on_cluster(client, X, y, sample_weight))
+        rows = self._training_set(X, y, sample_weight)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        folds = self._folds(X, y, sample_weight, rows, params, seed)
+        tried: list[Tried] = []
+        bar = ProgressBar(label="cross-validation", transient=True)
+        for p in self._exponents():
+            model = self._single(p).set_params(random_state=seed)
+            tried.append(self._try(model, rows, folds, wanted, bar, len(tried)))
+        bar.close()
+        best, at = self._choose(tried, given=not isinstance(wanted, int))
+        self._refit(rows, tried[best], at)
+        return self
 
     def _exponents(self) -> list[float]:
         return [float(norm_and_exponent(self.norm, p)[1]) for p in np.atleast_1d(self.p)]
 
-    def _parameters(self, p: float | None = None) -> dict[str, Any]:
-        """The parameters of this search that the estimator of a fold has, with one exponent."""
-        names = set(inspect.signature(self._kind).parameters)
-        shared = {name: value for name, value in self.get_params(deep=False).items() if name in names - FINAL_FIT}
-        exponent = p if p is not None else getattr(self, "p_", None)
-        return {**shared, "p": self._exponents()[0] if exponent is None else exponent}
-
-    def _single(self, p: float | None = None) -> ConstrainedModel:
-        model: ConstrainedModel = self._kind(**self._parameters(p), radius=1.0)
+    def _single(self, p: float | None = None) -> Any:
+        """The estimator of a fold, with one exponent."""
+        names = {each.name for each in fields(self._kind)} - {"verbose", "callbacks"}
+        shared = {name: value for name, value in vars(self).items() if name in names}
+        p = getattr(self, "p_", self._exponents()[0]) if p is None else p
+        norm = norm_and_exponent(self.norm, None)[0] if isinstance(self.norm, str) else self.norm
+        model = self._kind(**{**shared, "norm": norm, "p": p, "radius": 1.0})
         for name in ("classes_", "tasks_", "feature_names_in_", "n_features_in_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         return model
 
-    def _search(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any], client: Any) -> Any:
-        if self.rule not in RULES:
-            raise ValueError(f"`rule` must be one of {', '.join(map(repr, RULES))}, got {shown(self.rule)}.")
-        wanted = checked_radii(self.radii)
-        X, y, sample_weight = from_outside(*on_cluster(client, X, y, sample_weight))
-        table = self._training_set(X, y, sample_weight)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        folds = self._folds(X, y, sample_weight, table, params, seed)
-        models = [self._single(p).set_params(random_state=seed) for p in self._exponents()]
-        with closing(PartsBar(len(models) * len(folds) if self.verbose == 1 else None)) as bar:
-            tried = [self._try(model, table, folds, wanted, bar) for model in models]
-        shape = len(models), max(len(one.levels) for one in tried)
-        radii, scores = np.full(shape, np.nan), np.full((*shape, len(folds)), np.nan)
-        for i, one in enumerate(tried):
-            radii[i, : len(one.levels)], scores[i, : len(one.levels)] = one.radii, one.scores
-        seconds, given = np.stack([one.seconds for one in tried]), not isinstance(wanted, int)
-        self.extended_ = max(one.extended for one in tried)
-        self._keep_scores([float(model.p) for model in models], radii, scores, seconds, given)
-        best, at = choose(scores, self.rule)
-        self.best_index_ = int(np.isfinite(radii[:best]).sum()) + at
-        self.best_params_ = self.cv_results_["params"][self.best_index_]
-        self.best_score_ = float(scores[best, at].mean())
-        self._refit(models[best], table, tried[best], at)
-        return self
-
     def _folds(
-        self, X: Any, y: Any, sample_weight: Any, table: TrainingSet, params: dict[str, Any], seed: int
+        self, X: Any, y: Any, sample_weight: Any, rows: TrainingSet, params: dict[str, Any], seed: int
     ) -> list[Fold]:
         """The rows to fit and those to score: of files as of arrays; of Dask collections dealt where they are."""
         split, given = self._routed(sample_weight, params)
@@ -210,17 +171,20 @@ class CrossValidated(ConstrainedModel):
             X, y = indexable(X, y)
             scorer = None if self.scoring is None else check_scoring(self._single(), scoring=self.scoring)
             return [
-                Fold(table.part(train), Held(*_part(X, y, given, held), scorer, table.part(held)))
+                Fold(rows.part(train), rows.part(held), scorer, _part(X, y, given, held))
                 for train, held in self._fold_rows(X, y, split)
             ]
-        refuse_scorer(self, self.scoring)
+        self._refuse_scorer()
         if isinstance(X, ChunkedData):  # its targets are in memory
             parts: list[Any] = self._fold_rows(np.zeros((X.n, 1)), X.y, split)
         else:  # without a seed the folds are the same in every fit, as they are in memory
             seed = 0 if self.random_state is None else seed
             folds = FOLDS if self.cv is None else count("cv", self.cv, lowest=2)
             parts = [tuple(FoldRows(seed, folds, k, inside=side) for side in (False, True)) for k in range(folds)]
-        return [Fold(TrainingSet(table.X.subset(train), table.y), HeldData(X.subset(held))) for train, held in parts]
+        return [
+            Fold(TrainingSet(rows.X.subset(train), rows.y), TrainingSet(X.subset(held), rows.y))
+            for train, held in parts
+        ]
 
     def _fold_rows(self, X: Any, y: Any, split: dict[str, Any]) -> list[tuple[Array, Array]]:
         """The numbers of the rows to fit and of those to score of each fold."""
@@ -231,24 +195,30 @@ class CrossValidated(ConstrainedModel):
                 f"give fewer, or fit {name} with a radius."
             )
         folds = list(splitter.split(X, y, **split))
-        if is_classifier(self) and self.fit_intercept:
-            _refuse_lost_classes(name, np.asarray(y), folds)
+        for k, (train, _) in enumerate(folds if is_classifier(self) and self.fit_intercept else ()):
+            lost = np.setdiff1d(y, np.asarray(y)[train])  # the intercept of such a class has no finite minimum
+            if len(lost):
+                raise ValueError(
+                    f"`cv` must leave rows of every class to fit, got none of {shown(lost[0])}, which has "
+                    f"{np.sum(np.asarray(y) == lost[0])} in all, in fold {k}; give other folds, leave the class out, "
+                    f"or fit {name} with a radius."
+                )
         return folds
 
     def _try(
-        self, model: ConstrainedModel, table: TrainingSet, folds: list[Fold], wanted: Any, tell: Callable[[], None]
+        self, model: Any, rows: TrainingSet, folds: list[Fold], wanted: Any, bar: ProgressBar, before: int
     ) -> Tried:
         """Score a path in each fold; where the best level is the last one of an automatic grid, go on beyond it."""
-        given, loss, extended = not isinstance(wanted, int), model._path_loss(table), 0
-        whole = path_solver(model, table, model._problem(table, loss), by_radius=given)
-        levels = wanted if given else whole.grid(wanted)
+        given, loss, extended = not isinstance(wanted, int), model._path_loss(rows), 0
+        whole = PathSolver(model, rows, model._problem(rows, loss), by_radius=given)
+        levels, total = wanted if given else whole.grid(wanted), len(self._exponents()) * len(folds)
         for extension in range(1 + MOST_EXTENSIONS):
-            jobs = (delayed(fold.run)(model, loss, levels, by_radius=given) for fold in folds)
-            done = []
-            for fold in Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs):
+            jobs, done = (delayed(fold.run)(model, loss, levels, by_radius=given) for fold in folds), []
+            for k, fold in enumerate(Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)):
                 done.append(fold)
-                if not extension:
-                    tell()
+                if self.verbose == 1:
+                    ready = before * len(folds) + k + 1
+                    bar.draw(ready / total, f"{ready} of {total} fits")
             folds, m = done, min(len(fold.scores) for fold in done)
             scores = np.stack([fold.scores[:m] for fold in folds], axis=1)
             if given or extension == MOST_EXTENSIONS or end_of(scores[None]) < 1:
@@ -262,36 +232,19 @@ class CrossValidated(ConstrainedModel):
             log.info(
                 "%s extended its grid by %d radii, as the largest one was the best.", type(self).__name__, extended
             )
-        radii = wanted if given else np.array([own_norm(whole.ball, w) for w, _ in whole.solve(levels[:m])])
-        return Tried(whole, levels[:m], scores, np.array([fold.seconds for fold in folds]), extended, radii)
+        levels = levels[:m]
+        radii = wanted if given else np.array([own_norm(whole.ball, w) for w, _ in whole.solve(levels)])
+        return Tried(model, whole, levels, radii, scores, np.array([fold.seconds for fold in folds]), extended)
 
-    def _refit(self, model: ConstrainedModel, table: TrainingSet, tried: Tried, at: int) -> None:
-        """Fit all rows with the chosen radius, from the solution of the path."""
-        solutions, radius = tried.solver.solve(tried.levels), float(tried.radii[at])
-        model.set_params(radius=radius or ZERO_RADIUS, verbose=self.verbose, callbacks=self.callbacks)
-        shaped = _shaped(model, tried.solver.problem, solutions)
-        mus = [tried.solver.multiplier(level, w) for level, (w, _) in zip(tried.levels, solutions, strict=True)]
-        try:
-            model._fit(table, start=solutions[at][0])
-            shaped[at] = {"coef_": model.coef_, "intercept_": model.intercept_}
-        finally:  # also what an interrupted fit has left
-            if hasattr(model, "result_"):
-                coefs, intercepts = (
-                    np.stack([np.asarray(one[name]) for one in shaped]) for name in ("coef_", "intercept_")
-                )
-                self.path_ = RadiusPath(float(model.p), tried.radii, coefs, intercepts, np.array(mus))
-                for name, value in vars(model).items():
-                    if name.endswith("_") and not name.startswith("_"):
-                        setattr(self, name, value)
-                self.p_, self.radius_ = float(model.p), radius
-
-    def _keep_scores(self, exponents: list[float], radii: Array, scores: Array, seconds: Array, given: bool) -> None:
-        """Keep what was tried, and warn where a better radius may lie outside of it.
-
-        ``radii`` has a row for each exponent, which ends with NaN where it is shorter than others.
-        """
-        self.radii_, self.scores_ = radii, scores
-        self.cv_results_ = search_results(exponents, radii, scores, seconds)
+    def _choose(self, tried: list[Tried], *, given: bool) -> tuple[int, int]:
+        """Keep what was tried, warn where a better radius may lie outside of it, and choose exponent and radius."""
+        shape = len(tried), max(len(one.levels) for one in tried)
+        radii, scores = np.full(shape, np.nan), np.full((*shape, tried[0].scores.shape[1]), np.nan)
+        for i, one in enumerate(tried):
+            radii[i, : len(one.levels)], scores[i, : len(one.levels)] = one.radii, one.scores
+        self.radii_, self.scores_, self.extended_ = radii, scores, max(one.extended for one in tried)
+        exponents = [float(one.model.p) for one in tried]
+        self.cv_results_ = search_results(exponents, radii, scores, np.stack([one.seconds for one in tried]))
         best, at = choose(scores, "best")
         side = end_of(scores[best : best + 1])
         if side and radii.shape[1] > 2 and (given or side > 0):  # of two radii the better one is always at an end
@@ -303,13 +256,30 @@ class CrossValidated(ConstrainedModel):
                 UserWarning,
                 stacklevel=stacklevel(),
             )
+        best, at = choose(scores, self.rule)
+        self.best_index_ = int(np.isfinite(radii[:best]).sum()) + at
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        self.best_score_ = float(scores[best, at].mean())
+        return best, at
 
-    def _scored(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> float:
-        """The score by ``scoring``."""
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        if get_config()["enable_metadata_routing"]:
-            given = process_routing(self, "score", **given, **params).scorer.score
-        return float(check_scoring(self, scoring=self.scoring)(self, X, y, **given))
+    def _refit(self, rows: TrainingSet, tried: Tried, at: int) -> None:
+        """Fit all rows with the chosen radius, from the solution of the path."""
+        model, solver, radius = tried.model, tried.solver, float(tried.radii[at])
+        solutions = solver.solve(tried.levels)
+        model.set_params(radius=radius or ZERO_RADIUS, verbose=self.verbose, callbacks=self.callbacks)
+        shaped = _in_units_of_rows(model, solver.problem, solutions)
+        multipliers = np.array([solver.multiplier(level) for level in tried.levels.tolist()])
+        try:
+            model._fit(rows, start=solutions[at][0])
+            shaped[at] = model.coef_, model.intercept_
+        finally:  # also what an interrupted fit has left
+            if hasattr(model, "result_"):
+                coefs, intercepts = (np.stack([np.asarray(one) for one in part]) for part in zip(*shaped, strict=True))
+                self.path_ = RadiusPath(float(model.p), tried.radii, coefs, intercepts, multipliers)
+                for name, value in vars(model).items():
+                    if name.endswith("_") and not name.startswith("_"):
+                        setattr(self, name, value)
+                self.p_, self.radius_ = float(model.p), radius
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **params: Any) -> float:
         """The score by ``scoring``: by default R2 of predictions, or the accuracy of labels.
@@ -326,10 +296,14 @@ class CrossValidated(ConstrainedModel):
         """
         X, y, sample_weight = on_cluster(client, X, y, sample_weight)
         if isinstance(X, Data) or is_dask(X):
-            refuse_scorer(self, self.scoring)
+            self._refuse_scorer()
         elif self.scoring is not None:
-            return self._scored(X, *scored_columns(self, X, y, sample_weight), params)
-        return float(super().score(X, y, sample_weight))
+            y, sample_weight = scored_columns(self, X, y, sample_weight)
+            given = {} if sample_weight is None else {"sample_weight": sample_weight}
+            if get_config()["enable_metadata_routing"]:
+                given = process_routing(self, "score", **given, **params).scorer.score
+            return float(check_scoring(self, scoring=self.scoring)(self, X, y, **given))
+        return super().score(X, y, sample_weight)
 
     def plot_path(self, ax: Any = None, *, most: int = 10) -> Any:
         """Draw the coefficients against the radius for the chosen p; returns the axes.
@@ -346,7 +320,15 @@ class CrossValidated(ConstrainedModel):
         """Draw the mean score and its standard error against the radius, for each p; returns the axes."""
         return plot_scores(self, ax)
 
-    # ------------------------------------------------------------------ metadata
+    # ------------------------------------------------------------------ scorers and metadata
+
+    def _refuse_scorer(self) -> None:
+        """Raise where a score would have to look at single rows of data that are elsewhere."""
+        own = "accuracy" if is_classifier(self) else "r2"
+        if self.scoring not in (None, own):
+            raise ValueError(
+                f"`scoring` must be None or {own!r} where rows are not at hand, got {shown(self.scoring)}; give arrays."
+            )
 
     def _routed(self, sample_weight: Any, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """What the splitter and the scorer are given besides rows and targets."""
@@ -383,19 +365,6 @@ def _part(X: Any, y: Any, given: dict[str, Any], rows: Array) -> tuple[Any, Any,
     return _safe_indexing(X, rows), _safe_indexing(y, rows), own
 
 
-def _refuse_lost_classes(name: str, y: Array, folds: list[Any]) -> None:
-    """Raise where the rows of a fold lack a class, whose intercept then has no finite minimum."""
-    classes, counts = np.unique(y, return_counts=True)
-    for k, (train, _) in enumerate(folds):
-        lost = np.flatnonzero(~np.isin(classes, y[train]))
-        if len(lost):
-            label, rows = classes[lost[0]], counts[lost[0]]
-            raise ValueError(
-                f"`cv` must leave rows of every class to fit, got none of {shown(label)}, which has {rows} in all, in "
-                f"fold {k}; give other folds, leave the class out, or fit {name} with a radius."
-            )
-
-
 def _takes_weights(scorer: Any) -> bool:
     if hasattr(scorer, "_score_func") or not callable(scorer):
         return True  # made by scikit-learn
@@ -405,10 +374,8 @@ def _takes_weights(scorer: Any) -> bool:
 
 def checked_radii(radii: Any) -> Any:
     """The radii of a search: how many, or which ones, in increasing order."""
-    if isinstance(radii, bool):
-        raise TypeError(f"`radii` must be a number of radii or a sequence of positive radii, got {shown(radii)}.")
     if isinstance(radii, int | np.integer):
-        return count("radii", int(radii), lowest=2)
+        return count("radii", radii, lowest=2)  # type: ignore[arg-type]  # NumPy has whole numbers too
     wanted = np.unique(all_finite("radii", real_array("radii", radii)).astype(np.float64))
     if not wanted.size or wanted[0] <= 0.0:
         given = shown(float(wanted[0])) if wanted.size else "none"

@@ -13,37 +13,41 @@ from projfree.data.convert import is_dask, is_dask_block
 
 
 def lazy_on_dask(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a fitted model that answers a Dask collection with one."""
-
-    @functools.wraps(method)
-    def either(self: Any, X: Any) -> Any:
-        return blockwise(self, method.__name__, X) if is_dask(X) else method(self, X)
-
-    return either
-
-
-def blockwise(model: Any, method: str, X: Any) -> Any:
-    """What a method of a model says about each block of rows, without computing anything now.
+    """A method of a fitted model that answers a Dask collection with one.
 
     Arrays and frames give a Dask array, whose chunks are unknown where those of ``X`` are; a list of blocks gives a
     list of delayed arrays, and a single one a delayed array.
     """
+
+    @functools.wraps(method)
+    def either(self: Any, X: Any) -> Any:
+        return _blockwise(self, method.__name__, X) if is_dask(X) else method(self, X)
+
+    return either
+
+
+def _blockwise(model: Any, method: str, X: Any) -> Any:
     from dask import delayed
 
+    light = copy.copy(model)  # without what predictions do not need, which would travel to every worker
+    for name in {"result_", "path_", "cv_results_", "callbacks"} & set(vars(light)):
+        delattr(light, name)
+    answer, light = delayed(_called), delayed(light)
     if is_dask_block(X):
-        return blockwise(model, method, [X])[0]
-    example = _called(model, method, _row(model, X))
-    light = delayed(_light(model))
+        return answer(light, method, X)
     if isinstance(X, list | tuple):
-        return [delayed(_called)(light, method, block) for block in X]
+        return [answer(light, method, block) for block in X]
     import dask.array as da
 
     if hasattr(X, "chunks"):
-        parts, rows = X.rechunk({1: -1}).to_delayed().ravel(), X.chunks[0]
+        parts, rows, width, names = X.rechunk({1: -1}).to_delayed().ravel(), X.chunks[0], X.shape[1], None
     else:
         parts, rows = X.to_delayed(optimize_graph=False), (np.nan,) * X.npartitions
+        width, names = len(X.columns), X.columns
+    # Its columns are checked at once.
+    example = _called(model, method, row_of_zeros(model.n_features_in_ if np.isnan(width) else width, names))
     answers = [
-        da.from_delayed(delayed(_called)(light, method, part), (n, *example.shape[1:]), dtype=example.dtype)
+        da.from_delayed(answer(light, method, part), (n, *example.shape[1:]), dtype=example.dtype)
         for part, n in zip(parts, rows, strict=True)
     ]
     return da.concatenate(answers, allow_unknown_chunksizes=True)
@@ -66,26 +70,11 @@ def row_of_zeros(width: int, names: Any) -> Any:
     return pd.DataFrame(row, columns=list(names))
 
 
-def _row(model: Any, X: Any) -> Any:
-    """A row with the columns of a collection, so that others than those of the fit are refused at once."""
-    if hasattr(X, "columns"):
-        return row_of_zeros(len(X.columns), X.columns)
-    width = X.shape[1] if hasattr(X, "chunks") and X.ndim == 2 else model.n_features_in_
-    return row_of_zeros(model.n_features_in_ if np.isnan(width) else int(width), None)
-
-
 def _called(model: Any, method: str, block: Any) -> Any:
-    if block.shape[0] == 0:  # partitions of frames may have no rows
-        return getattr(model, method)(np.zeros((1, model.n_features_in_)))[:0]
-    names = getattr(model, "feature_names_in_", None)
-    plain = names is not None and not hasattr(block, "columns")
-    return getattr(_light(model, nameless=True) if plain else model, method)(block)
-
-
-def _light(model: Any, *, nameless: bool = False) -> Any:
-    """The model without what predictions do not need, which would travel to every worker."""
-    light = copy.copy(model)
-    for name in ("result_", "path_", "cv_results_", "callbacks", *(("feature_names_in_",) if nameless else ())):
-        if name in vars(light):
-            delattr(light, name)
-    return light
+    """What a method says about a block, which may have no rows, as partitions of frames do, and no names."""
+    if block.shape[0] == 0:
+        return _called(model, method, np.zeros((1, model.n_features_in_)))[:0]
+    if hasattr(model, "feature_names_in_") and not hasattr(block, "columns"):
+        model = copy.copy(model)
+        del model.feature_names_in_
+    return getattr(model, method)(block)

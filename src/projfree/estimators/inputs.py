@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,29 +22,20 @@ from projfree.data.rows import CHUNK_BYTES, MEMORY, Rows, Step
 if TYPE_CHECKING:
     from projfree.data.sources import Source
 
-#: Settings that look at single rows.
-BY_ROW = ("task", "free", "class_weight")
-IMPUTE = "SimpleImputer()"
-
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
     """Features, encoded targets, weights and, where there are tasks, the task of each row.
 
-    ``X`` may be a data class that holds targets and weights itself.
+    ``X`` may be a data class that holds targets and weights itself. ``tasks`` is the number of tasks, also where a part
+    of the rows has fewer.
     """
 
     X: Any
     y: Array
     weight: Array | None = None
     task: Array | None = None
-    #: How many tasks there are, also where a part of the rows has fewer.
     tasks: int = 0
-
-    @property
-    def features(self) -> int:
-        """How many columns there are."""
-        return int(self.X.shape(())[0] if isinstance(self.X, Data) else self.X.shape[1])
 
     def part(self, rows: Array) -> TrainingSet:
         """Some of the rows."""
@@ -57,6 +48,11 @@ class TrainingSet:
         """The rows as a data class."""
         return self.X if isinstance(self.X, Data) else as_data(self.X, self.y, self.weight)
 
+    @property
+    def total_weight(self) -> float:
+        """The sum of the sample weights."""
+        return float(self.data.n if self.data.total_weight is None else self.data.total_weight)
+
 
 def row_weights(sample_weight: Any, X: Any) -> Array | None:
     """The weights of the rows of ``X`` as numbers, none of them negative; None where there are none."""
@@ -67,67 +63,68 @@ def row_weights(sample_weight: Any, X: Any) -> Array | None:
     return weight
 
 
+# ---------------------------------------------------------------------- columns
+
+
 def take_column(X: Any, column: int | str) -> tuple[Any, Array]:
-    """The table without one column, named or numbered, and that column."""
+    """The table without one column, named or numbered, and that column, which holds the labels of tasks."""
     if hasattr(X, "columns"):
         names = list(X.columns)
-        name = column
-        if isinstance(column, int) and column not in names and -len(names) <= column < len(names):
-            name = names[column]
-        if name not in names:
+        if column not in names and isinstance(column, int) and -len(names) <= column < len(names):
+            column = names[column]
+        if column not in names:
             raise ValueError(f"`task` must name a column of `X`, got {shown(column)}.")
-        rest = X.drop(columns=[name]) if hasattr(X, "iloc") else X.drop(name)
-        return rest, _labels(np.asarray(X[name]))
-    if not isinstance(column, int | np.integer):
-        raise ValueError(f"`task` must be the number of a column where `X` has no names, got {shown(column)}.")
-    X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
-    if X.ndim != 2 or not -X.shape[1] <= column < X.shape[1]:
-        raise ValueError(f"`task` must be the number of a column of `X`, got {shown(column)}.")
-    rest = np.arange(X.shape[1]) != column % X.shape[1]
-    own = X[:, [column]]
-    return X[:, rest], _labels(np.ravel(own.toarray() if hasattr(own, "toarray") else own))
-
-
-def _labels(found: Array) -> Array:
-    """The labels of tasks, or a sentence where one is missing or they have no order."""
-    if found.dtype.kind not in "fO":
-        return found
-    gone = np.flatnonzero(np.isnan(found) if found.dtype.kind == "f" else [is_missing(label) for label in found])
-    if len(gone):
-        row = int(gone[0])
-        raise ValueError(f"`task` must name a column with a label in each row, got none in row {row}; fill or drop it.")
-    words = 0 if found.dtype.kind == "f" else sum(isinstance(label, str) for label in found)
-    if 0 < words < len(found):
+        rest, labels = X.drop(columns=[column]) if hasattr(X, "iloc") else X.drop(column), np.asarray(X[column])
+    else:
+        X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
+        whole = isinstance(column, int | np.integer)
+        if not whole or X.ndim != 2 or not -X.shape[1] <= int(column) < X.shape[1]:
+            raise ValueError(
+                f"`task` must be the number of a column where `X` has no names, got {shown(column)} for an `X` of "
+                f"shape {X.shape}."
+            )
+        column = int(column) % X.shape[1]
+        own = X[:, [column]]
+        rest, labels = X[:, np.arange(X.shape[1]) != column], own.toarray() if hasattr(own, "toarray") else own
+    labels = np.ravel(labels)
+    gone = [row for row, label in enumerate(labels) if is_missing(label)] if labels.dtype.kind in "fO" else []
+    if gone:
+        raise ValueError(
+            f"`task` must name a column with a label in each row, got none in row {gone[0]}; fill or drop it."
+        )
+    if labels.dtype.kind == "O" and 0 < sum(isinstance(label, str) for label in labels) < len(labels):
         raise ValueError("`task` must name a column with labels of one kind, got text and others; make all of it text.")
-    return found
+    return rest, labels
 
 
-# ---------------------------------------------------------------------- columns
+def numbers_of_tasks(tasks: Array, labels: Array) -> Array:
+    """The place of each label among the tasks of the fit."""
+    places = {task: k for k, task in enumerate(tasks.tolist())}
+    unknown = [label for label in labels.tolist() if label not in places]
+    if unknown:
+        raise ValueError(f"`X` has the task {shown(unknown[0])}, which was not there when the model was fitted.")
+    return np.array([places[label] for label in labels.tolist()], dtype=np.intp)
 
 
 def free_columns(free: Any, d: int, model: Any) -> tuple[int, ...]:
     """The numbers of the columns of a fit that the ball does not hold, in increasing order."""
-    names = getattr(model, "feature_names_in_", None)
+    if free is None:
+        return ()
     chosen = np.atleast_1d(np.asarray(free))
     if chosen.dtype.kind in "OUT":
-        known = {} if names is None else {str(name): j for j, name in enumerate(names)}
+        known = {str(name): j for j, name in enumerate(getattr(model, "feature_names_in_", ()))}
         missing = [str(name) for name in chosen if str(name) not in known]
         if missing:
             raise ValueError(f"`free` must name columns of `X`, got {shown(missing[0])}.")
-        places = np.array([known[str(name)] for name in chosen])
-    elif chosen.dtype == bool:
-        if chosen.shape != (d,):
-            raise ValueError(f"`free` as a mask must have one entry for each of the {d} columns, got {chosen.shape}.")
-        places = np.flatnonzero(chosen)
-    else:
-        if (
-            chosen.dtype.kind not in "iu"
-            or chosen.ndim != 1
-            or (len(chosen) and not -d <= chosen.min() <= chosen.max() < d)
-        ):
-            raise ValueError(f"`free` must be numbers of columns below {d}, their names or a mask, got {shown(free)}.")
-        places = chosen % d
-    out = tuple(int(j) for j in np.unique(places))
+        chosen = np.array([known[str(name)] for name in chosen])
+    elif chosen.dtype == bool and chosen.shape == (d,):
+        chosen = np.flatnonzero(chosen)
+    whole = chosen.dtype.kind in "iu" and chosen.ndim == 1
+    if not whole or (len(chosen) and not -d <= chosen.min() <= chosen.max() < d):
+        raise ValueError(
+            f"`free` must be numbers of columns below {d}, their names or a mask of all of them, got {shown(free)}."
+        )
+    out = tuple(np.unique(chosen % d).tolist())
     if len(out) == d:
         raise ValueError(
             "`free` must leave at least one column for the ball; without one there is nothing to constrain."
@@ -135,21 +132,16 @@ def free_columns(free: Any, d: int, model: Any) -> tuple[int, ...]:
     return out
 
 
-# ---------------------------------------------------------------------- frames
-
-
 def refuse_missing_targets(y: Any) -> None:
     """Raise where a target is missing: None, NaN among other objects, or what pandas has instead of these."""
-    if y is None:  # scikit-learn names the estimator that needs targets
+    if y is None or getattr(getattr(y, "dtype", None), "kind", "O") != "O":  # NaN among numbers is refused later
         return
-    found = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
-    if found.dtype.kind == "O":
-        for k, label in enumerate(found.ravel()):
-            if is_missing(label):
-                where = f" at index {k}" if found.ndim == 1 else ""
-                raise ValueError(
-                    f"`y` must hold a target for each row, got {shown(label)}{where}; drop or impute such rows first."
-                )
+    for k, label in enumerate(np.asarray(y, dtype=object).ravel()):
+        if is_missing(label):
+            where = f" at index {k}" if np.ndim(y) else ""
+            raise ValueError(
+                f"`y` must hold a target for each row, got {shown(label)}{where}; drop or impute such rows first."
+            )
 
 
 def refuse_dates(name: str, values: Any) -> None:
@@ -161,46 +153,46 @@ def refuse_dates(name: str, values: Any) -> None:
 
 
 def refuse_columns(X: Any) -> Any:
-    """``X`` itself, or an error about the first column of a frame that is neither numbers nor convertible to some."""
+    """``X`` itself, or an error about the first column of a frame that does not hold a number in each row."""
     if hasattr(X, "collect"):
         raise TypeError(f"`X` must hold its rows, got a {type(X).__name__}; give `X.collect()`.")
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         refuse_dates("X", X)
         return X
     names = list(X.columns)
-    if len(set(names)) < len(names):
-        name = next(name for name in names if names.count(name) > 1)
-        first, second = [j for j, other in enumerate(names) if other == name][:2]
-        raise ValueError(f"`X` has the column {shown(name)} twice, in places {first} and {second}; rename one.")
     for name in names:
-        way = _way_to_numbers(X[name])
-        if way is not None:
-            what = "missing values" if way == IMPUTE else "no numbers"
+        if names.count(name) > 1:
+            raise ValueError(f"`X` has the column {shown(name)} twice; rename one.")
+        what = _fault(X[name])
+        if what:
             raise ValueError(
-                f"Column {shown(name)} of `X` holds {what} ({X[name].dtype}), and features must be numbers; turn it "
-                f"into numbers first, e.g. `make_pipeline(ColumnTransformer([('{name}', {way}, ['{name}'])], "
-                "remainder='passthrough'), model)`."
+                f"Column {shown(name)} of `X` holds {what} ({X[name].dtype}), and features must be numbers; encode or "
+                "fill it first, e.g. with `OneHotEncoder` or `SimpleImputer` in a `ColumnTransformer`."
             )
     return X
 
 
-def _way_to_numbers(column: Any) -> str | None:
-    """The transformer that makes numbers of a column, None where it holds numbers."""
-    values = np.asarray(column)
+def _fault(column: Any) -> str:
+    """What is wrong with a column; empty where it holds numbers."""
     if not isinstance(column.dtype, np.dtype):  # missing entries of NumPy's types are NaN, which scikit-learn refuses
         missing = column.isna() if hasattr(column, "isna") else column.is_null()
         if missing.any():
-            return IMPUTE
-    if values.dtype.kind in "mMc":  # dates, durations and complex numbers
-        return "FunctionTransformer(...)"
+            return "missing values"
+    values = np.asarray(column)
     try:
-        numbers = values if values.dtype.kind in "biuf" else values.astype(np.float64)
+        numbers = values if values.dtype.kind in "biufmMc" else values.astype(np.float64)
     except (TypeError, ValueError):
-        return "OneHotEncoder()"
-    return "OneHotEncoder()" if numbers.ndim != 1 or "categor" in str(column.dtype).lower() else None
+        return "no numbers"
+    plain = numbers.ndim == 1 and numbers.dtype.kind in "biuf" and "categor" not in str(column.dtype).lower()
+    return "" if plain else "no numbers"
 
 
 # ---------------------------------------------------------------------- rows outside memory
+
+
+def is_path(X: Any) -> bool:
+    """Whether a table is named and not given."""
+    return isinstance(X, str | os.PathLike)
 
 
 def from_outside(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
@@ -223,31 +215,25 @@ def on_cluster(client: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, An
     return (X, y, sample_weight) if client is None else (as_data(X, y, sample_weight, client=client), None, None)
 
 
-def given_data(model: Any, data: Data, y: Any, sample_weight: Any) -> TrainingSet:
+def as_training_data(model: Any, data: Data, y: Any, sample_weight: Any) -> Data:
     """The data of ``fit(data)``, after saying what cannot be done with it."""
     name = type(model).__name__
     if y is not None or sample_weight is not None:
         raise TypeError(f"`{name}.fit(data)` takes targets and weights from the data; leave `y` and the weights out.")
     if len(data.shape(())) != 1:
         raise TypeError(f"`{name}.fit(data)` needs a table of features, got {type(data).__name__}.")
-    for setting in BY_ROW:
-        value = getattr(model, setting, None)
-        if value is not None and setting != "class_weight":
+    for setting in ("task", "free"):
+        if getattr(model, setting) is not None:
             raise ValueError(
-                f"`{setting}` looks at single rows, which {type(data).__name__} does not show, got {shown(value)}; "
-                "leave it out, or fit on arrays."
+                f"`{setting}` looks at single rows, which {type(data).__name__} does not show, got "
+                f"{shown(getattr(model, setting))}; leave it out, or fit on arrays."
             )
     model.n_features_in_ = data.shape(())[0]
     if data.feature_names is not None:
         model.feature_names_in_ = np.array(data.feature_names, dtype=object)
     elif hasattr(model, "feature_names_in_"):
         del model.feature_names_in_
-    return TrainingSet(data, np.zeros(0))
-
-
-def is_path(X: Any) -> bool:
-    """Whether a table is named and not given."""
-    return isinstance(X, str | os.PathLike)
+    return data
 
 
 def source_at(model: Any, path: Any, y: Any = None, sample_weight: Any = None) -> tuple[Source, Any, Any]:
@@ -255,7 +241,7 @@ def source_at(model: Any, path: Any, y: Any = None, sample_weight: Any = None) -
 
     Of Parquet those columns are features that the model was fitted on, by name; others may be there.
     """
-    if getattr(model, "task", None) is not None:
+    if model.task is not None:
         raise ValueError(
             f"{type(model).__name__} does not see the tasks of single rows in a file; read {shown(path)} yourself."
         )
@@ -289,6 +275,9 @@ def features_at(model: Any, path: Any) -> Iterator[Array]:
         yield table
 
 
+# ---------------------------------------------------------------------- labels
+
+
 @dataclass(frozen=True, eq=False)
 class Encode:
     """From labels to what a loss takes: class indices, signs, or signs of each class against the others."""
@@ -306,7 +295,7 @@ class Encode:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassShares(Step):
+class ClassTotals(Step):
     """The weight of the rows of each class."""
 
     classes: Array
@@ -334,6 +323,11 @@ def _unchanged(y: Array) -> Array:
     return y
 
 
+def balanced_weights(totals: Array) -> Array:
+    """The weights at which classes of these total weights count alike."""
+    return np.asarray(totals.sum() / (len(totals) * np.where(totals > 0, totals, 1.0)))
+
+
 def weights_of_classes(class_weight: Any, classes: Array) -> Array:
     """The weight of each class from a dictionary, none of them negative."""
     factors: Array = compute_class_weight(class_weight, classes=classes, y=classes)
@@ -346,12 +340,8 @@ def weights_of_classes(class_weight: Any, classes: Array) -> Array:
     return factors
 
 
-def class_weighted(data: Data, classes: Array, class_weight: Any) -> Data:
-    """The rows with weights multiplied by those of their classes, as scikit-learn has them."""
-    if class_weight == "balanced":
-        nothing = Point(frozen(np.zeros(data.shape(()))))
-        shares = data.open().fold(ClassShares(classes), (nothing,))
-        factors = 1.0 / (len(classes) * np.where(shares > 0.0, shares, 1.0))
-    else:
-        factors = weights_of_classes(class_weight, classes)
-    return data.with_targets(_unchanged, ClassFactors(classes, factors))
+def class_weighted(data: Data, classes: Array, weights: Callable[[Array], Array]) -> Data:
+    """The rows with weights multiplied by those of their classes, which may depend on the total weight of each."""
+    nothing = Point(frozen(np.zeros(data.shape(()))))
+    totals = data.open().fold(ClassTotals(classes), (nothing,))
+    return data.with_targets(_unchanged, ClassFactors(classes, weights(totals)))

@@ -1,10 +1,9 @@
-r"""Paths of a search: one problem solved for many penalties or radii, each solution the start of the next.
+r"""Paths of a search: one problem solved at many levels of regularization, each solution the start of the next.
 
-A path goes from strong to weak regularization. Its ``levels`` are
+A path goes from strong to weak regularization. Its levels are
 
-* multipliers :math:`\mu` of the penalty :math:`\mu \|w\|` for l_1 and group norms, as in `LassoCV`;
-* weights :math:`\lambda` of :math:`\tfrac\lambda2 \|w\|_2^2` for l_2, as in `RidgeCV`; the multiplier is
-  :math:`\mu = \lambda \|w\|`;
+* weights :math:`\lambda` of the penalty :math:`\tfrac\lambda k \|w\|^k` of a fit without a radius, for l_1 and group
+  norms (k = 1), where they are multipliers as in `LassoCV`, and for l_2 (k = 2), as in `RidgeCV`;
 * radii for other norms, with other solvers than the planned ones, and where the user gave them.
 """
 
@@ -12,7 +11,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +28,7 @@ from projfree.objectives import QuadraticForm
 from projfree.objectives.base import Evaluation
 from projfree.run import path
 from projfree.run.certificate import multiplier
-from projfree.sets import ConstraintSet, GroupBall
+from projfree.sets import GroupBall
 from projfree.sets.base import resized
 from projfree.solvers.choose import MOST_PARAMETERS
 
@@ -44,6 +42,8 @@ SCORED, SCORED_SETS = 1e-4, 1e-6
 SMALLEST = 1e-3
 #: A level moves by this factor at most where a secant predicts it, as a line says little farther away; and at least.
 FARTHEST, NEAREST = 4.0, 1.01
+#: The first level after zero is looked for in steps by this factor.
+FACTOR = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,33 +74,53 @@ class RadiusPath:
         return f"RadiusPath(p: {self.p:g}, radii: {radii}, coefs: {' x '.join(map(str, self.coefs.shape))})"
 
 
-class PathSolver(ABC):
-    """Solves one problem level by level; each call goes on from the last solution.
+class PathSolver:
+    """Solves one problem level by level, with the solver of a single fit; each call goes on from the last solution.
 
     Parameters
     ----------
+    model : estimator
+        Of a single fit.
+    rows : TrainingSet
     problem : Problem
-    ball : ConstraintSet
-        Its radius does not matter.
-    tol : float
-        The relative gap of each solution.
+        Made of these rows.
+    by_radius : bool
+        Whether levels must be radii.
     start : ndarray, optional
         Where the first call begins.
     """
 
-    def __init__(self, problem: Problem, ball: ConstraintSet, tol: float, start: Array | None = None) -> None:
-        self.problem, self.f, self.ball, self.tol = problem, problem.objective, ball, tol
+    def __init__(
+        self, model: Any, rows: TrainingSet, problem: Problem, *, by_radius: bool, start: Array | None = None
+    ) -> None:
+        self.problem, self.f, self.ball = problem, problem.objective, model._ball(rows, problem)
+        self.settings, self.tol = {"solver": model.solver, "max_iter": model.max_iter}, max(model.tol, SCORED)
         self.w = np.zeros(self.f.shape) if start is None else start
-        self._solutions: dict[float, Solution] = {}
-        self._secant: tuple[float, float, float] | None = None
-        self._target = self._largest = 0.0
-
-    @abstractmethod
-    def _solve(self, levels: Array) -> list[Solution]:
-        """The solutions at these levels, which go from strong to weak."""
+        self.here: Evaluation | None = None
+        self._solutions, self._multipliers = dict[float, Solution](), dict[float, float]()
+        #: The exponent of the penalty, 0 where levels are radii.
+        self.power, self._solve = 0, self._balls
+        structure, known = self.ball.structure(self.f.shape), self.f.structure
+        if by_radius or model.solver != "auto":
+            self.tol = model.tol if by_radius else self.tol
+            return
+        plain = structure.plain_lp is not None and structure.plain_lp.p in (1.0, 2.0)
+        groups = isinstance(self.ball, GroupBall) and (self.ball.p, self.ball.q, self.ball.groups) == (2.0, 1.0, None)
+        ridge = structure.lp is not None and structure.lp.p == 2.0 and structure.weights is None
+        factor = Factor.of(self.f, rows, problem) if known.quadratic_form and (plain or groups) else None
+        if factor is not None:
+            self.power, self.factor = (2, factor) if ridge else (1, factor)
+            self._solve = self._spectrum if ridge else self._coordinate_descent
+        elif ridge and (known.hessian or known.quadratic):
+            self.power, self._solve = 2, self._newton
+        elif has_working_sets(self.f, self.ball):
+            self.power, self._solve, self.tol = 1, self._working_sets, max(model.tol, SCORED_SETS)
 
     def solve(self, levels: Array) -> list[Solution]:
-        """As `_solve`, for levels that were not solved before."""
+        """The solutions at these levels, which go from strong to weak; each is solved once."""
+        for level in {0.0, math.inf}.intersection(levels.tolist()) - set(self._solutions):
+            zero = at_zero(self.f, self.ball)
+            self._solutions[level] = zero.point.w, zero.intercept
         new = np.array([level for level in levels.tolist() if level not in self._solutions])
         if len(new):
             found = self._solve(new)
@@ -108,200 +128,125 @@ class PathSolver(ABC):
             self.w = found[-1][0]
         return [self._solutions[level] for level in levels.tolist()]
 
-    def multiplier(self, level: float, w: Array) -> float:
-        """The multiplier of the norm at a solution."""
-        return level
+    def multiplier(self, level: float) -> float:
+        """The multiplier of the norm at a level."""
+        w = self.solve(np.array([level]))[0][0]
+        if level in (0.0, math.inf):
+            g = self.f.evaluate(self.f.point(w)).slope.gradient
+            return multiplier(resized(self.ball, 1.0), g) or 0.0
+        return self._multipliers[level] if not self.power else level * own_norm(self.ball, w) ** (self.power - 1)
 
     def grid(self, count: int) -> Array:
-        """Levels whose multipliers go from mu(0), where all coefficients are zero, to a thousandth of it."""
-        self._ratio = SMALLEST ** (1.0 / (count - 1))
-        return np.append(self._first(), self.more(count - 1))
-
-    def _first(self) -> float:
-        zero = at_zero(self.f, self.ball)
-        self._target = multiplier(resized(self.ball, 1.0), zero.slope.gradient) or 0.0
-        return self._target
-
-    def more(self, count: int) -> Array:
-        """The next levels, whose multipliers fall by the ratio of the grid; none where they vanish."""
-        levels = self._target * self._ratio ** np.arange(1, count + 1) if self._target > 0.0 else np.zeros(0)
-        self._target = float(levels[-1]) if len(levels) else 0.0
-        return levels
-
-
-class WorkingSetPath(PathSolver):
-    """l_1 and group penalties: Newton steps on working sets at a fixed multiplier."""
-
-    _here: Evaluation | None = None
-
-    def _solve(self, levels: Array) -> list[Solution]:
-        here = self._here or self.f.evaluate(self.f.point(self.w), keep=True)
-        found = []
-        for level in levels.tolist():
-            here, _ = minimize_with_penalty(self.f, self.ball, level, here, self.tol)
-            found.append((here.point.w, here.intercept))
-        self._here = here
-        return found
-
-
-class SecantPath(PathSolver):
-    r"""Levels that are no multipliers: a secant through the last two solutions predicts the next level.
-
-    With one curvature h of f, :math:`1/\mu` is a line in :math:`1/\lambda`, and :math:`\mu` a line in the radius.
-    """
-
-    @staticmethod
-    def _level(x: float) -> float:
-        """The level at the coordinate in which the path begins at 0."""
-        return x
-
-    @staticmethod
-    def _height(mu: float) -> float:
-        """What is about a line in that coordinate."""
-        return mu
-
-    @staticmethod
-    def _slope(mu: float, curvature: float) -> float:
-        """The slope of that line at 0."""
-        return -curvature
-
-    def _first(self) -> float:
-        zero, unit = at_zero(self.f, self.ball), resized(self.ball, 1.0)
-        self._target = self._largest = mu = multiplier(unit, zero.slope.gradient) or 0.0
-        if mu > 0.0:
-            vertex = unit.lmo(zero.slope.gradient)
-            vertex[self.ball.structure(self.f.shape).free] = 0.0
-            hessian = self.f.hessian(zero.point)
-            curvature = float(np.vdot(vertex, hessian.times(vertex))) if hessian is not None else self.f.smoothness()
-            self._secant = 0.0, self._height(mu), self._slope(mu, curvature)
-        return self._level(0.0)
+        """Levels whose multipliers go from the largest one, where all coefficients are zero, to a thousandth of it."""
+        nothing = math.inf if self.power else 0.0
+        self._target = self.multiplier(nothing)
+        self._ratio, self._trail = SMALLEST ** (1.0 / (count - 1)), [(0.0, self._height(self._target))]
+        if not self._target > 0.0:
+            return np.array([nothing])
+        return np.append(self._target if self.power == 1 else nothing, self.more(count - 1))
 
     def more(self, count: int) -> Array:
+        """The next levels, whose multipliers fall by the ratio of the grid; fewer where they vanish."""
         levels: list[float] = []
-        while len(levels) < count and self._secant is not None and self._target > 0.0:
-            x, y, slope = self._secant
+        while len(levels) < count and self._target > 0.0:
             self._target *= self._ratio
-            new = x + (self._height(self._target) - y) / slope if slope else math.inf
-            new = min(max(new, NEAREST * x), FARTHEST * x) if x > 0.0 else new
-            if x == 0.0 and math.isinf(self._level(new)):  # there is no such radius
-                new = self._least(y) / UNIT
-            level, mu = self._at(new)
-            if x == 0.0 and mu < 0.5 * self._target:  # Huber's loss and others curve less far from their minimum
-                least = self._least(y)
-                new = min(new, least / UNIT)
-                while mu < 0.5 * self._target and new > least:
-                    new = max(0.1 * new, least)
-                    level, mu = self._at(new)
-            if not (math.isfinite(level) and mu > self._ratio * self._target * SMALLEST):
-                self._target = 0.0  # nothing is held back any more
+            x = self._predicted()
+            level = self._target if self.power == 1 else 1.0 / x if self.power else x
+            mu = self._target if self.power == 1 else self.multiplier(level)
+            if not mu > SMALLEST * self._ratio * self._target:  # nothing is held back any more
+                self._target = 0.0
                 break
+            self._trail = [self._trail[-1], (x, self._height(mu))]
             levels.append(level)
-            secant = (self._height(mu) - y) / (new - x)
-            right = secant * self._slope(self._largest, 1.0) > 0.0  # it has the sign of a line through exact solutions
-            self._secant = new, self._height(mu), secant if right else slope
         return np.array(levels)
 
-    def _least(self, y: float) -> float:
-        """The coordinate below which the multiplier is above its target, from the height ``y`` at 0."""
-        return (self._height(self._target) - y) / self._slope(self._largest, self.f.smoothness())
+    def _height(self, mu: float) -> float:
+        """What is about a line in the radius, or in the inverse of the penalty, as it is for a single curvature."""
+        return 1.0 / mu if self.power == 2 and mu > 0.0 else mu
 
-    def _at(self, x: float) -> tuple[float, float]:
-        """The level at a coordinate, and the multiplier of its solution."""
-        level = self._level(x)
-        return level, self.multiplier(level, self.solve(np.array([level]))[0][0])
+    def _predicted(self) -> float:
+        """The radius, or the inverse of the penalty, that the next multiplier has by the line through the last two."""
+        if self.power == 1:
+            return 0.0
+        if len(self._trail) == 1:
+            return self._first()
+        (x0, y0), (x, y) = self._trail
+        slope = (y - y0) / (x - x0)
+        rises = slope > 0.0 if self.power else slope < 0.0
+        new = x + (self._height(self._target) - y) / slope if rises else math.inf
+        return min(max(new, NEAREST * x), FARTHEST * x)
 
+    def _first(self) -> float:
+        """Where the path begins, by the curvature at zero, or closer to zero where the multiplier falls faster.
 
-class RidgePath(SecantPath):
-    """l_2 penalties: Newton's method."""
+        A loss like Huber's curves less where rows are far from its minimum than on the way there.
+        """
+        (_, y), unit = self._trail[0], resized(self.ball, 1.0)
+        here = self.f.evaluate(self.f.point(self.solve(np.array([math.inf]))[0][0]))
+        vertex, hessian = unit.lmo(here.slope.gradient), self.f.hessian(here.point)
+        vertex[self.ball.structure(self.f.shape).free] = 0.0
+        curvature = 0.0 if hessian is None else float(np.vdot(vertex, hessian.times(vertex)))
+        largest, mu = self.f.smoothness(), self._target / self._ratio
 
-    _here: Evaluation | None = None
+        def at(h: float) -> float:
+            slope = h / mu if self.power else -h
+            return (self._height(self._target) - y) / slope
 
-    @staticmethod
-    def _level(x: float) -> float:
-        return 1.0 / x if x > 0.0 else math.inf
+        x = at(max(curvature, UNIT * largest))
+        while x > at(largest) and self.multiplier(1.0 / x if self.power else x) < 0.5 * self._target:
+            x = max(x / FACTOR, at(largest))
+        return x
 
-    @staticmethod
-    def _height(mu: float) -> float:
-        return 1.0 / mu
+    # ------------------------------------------------------------------ solvers
 
-    @staticmethod
-    def _slope(mu: float, curvature: float) -> float:
-        return curvature / mu
+    def _balls(self, levels: Array) -> list[Solution]:
+        """Any norm and any solver."""
+        start = inside(resized(self.ball, float(levels[0])), self.w, self.f.shape)
+        found = path(self.f, self.ball, levels, tol=self.tol, start=start, record=0, **self.settings)
+        self._multipliers.update(zip(levels.tolist(), found.multipliers.tolist(), strict=True))
+        return [(result.w, result.intercept) for result in found.results]
 
-    def multiplier(self, level: float, w: Array) -> float:
-        return level * own_norm(self.ball, w) if math.isfinite(level) else self._largest
-
-    def _solve(self, levels: Array) -> list[Solution]:
+    def _evaluations(self, levels: Array, step: Callable[[float, Evaluation], Evaluation]) -> list[Solution]:
+        """The points to which a step leads from level to level."""
+        here = self.here or self.f.evaluate(self.f.point(self.w), keep=True)
         found = []
         for level in levels.tolist():
-            if math.isinf(level):
-                here = at_zero(self.f, self.ball)
-            else:
-                penalty = np.full(self.f.shape, level)
-                penalty[self.ball.structure(self.f.shape).free] = 0.0
-                here = self._here or self.f.evaluate(self.f.point(self.w), keep=True)
-                here, _ = newton(self.f, penalty, here, self.tol)
-            self._here = here
+            here = step(level, here)
             found.append((here.point.w, here.intercept))
+        self.here = here
         return found
 
+    def _working_sets(self, levels: Array) -> list[Solution]:
+        return self._evaluations(
+            levels, lambda level, here: minimize_with_penalty(self.f, self.ball, level, here, self.tol)[0]
+        )
 
-class RadiusSolver(SecantPath):
-    """Any norm and any solver: balls of increasing radii."""
+    def _newton(self, levels: Array) -> list[Solution]:
+        held = np.ones(self.f.shape)
+        held[self.ball.structure(self.f.shape).free] = 0.0
+        return self._evaluations(levels, lambda level, here: newton(self.f, level * held, here, self.tol)[0])
 
-    def __init__(self, *given: Any, settings: dict[str, Any], **more: Any) -> None:
-        super().__init__(*given, **more)
-        self.settings, self._multipliers = settings, dict[float, float]()
-
-    def multiplier(self, level: float, w: Array) -> float:
-        return self._multipliers.get(level, self._largest)
-
-    def _solve(self, levels: Array) -> list[Solution]:
-        found: list[Solution] = []
-        if levels[0] == 0.0:
-            zero = at_zero(self.f, self.ball)
-            found, levels = [(zero.point.w, zero.intercept)], levels[1:]
-        if len(levels):
-            start = inside(resized(self.ball, float(levels[0])), self.w, self.f.shape)
-            solved = path(self.f, self.ball, levels, tol=self.tol, start=start, record=0, **self.settings)
-            self._multipliers.update(zip(levels.tolist(), solved.multipliers.tolist(), strict=True))
-            found += [(result.w, result.intercept) for result in solved.results]
-        return found
-
-
-class SpectralRidge(RidgePath):
-    r"""Least squares with an l_2 penalty, for all levels from one spectrum: :math:`w = V\,(V^T b / (h + \lambda))`."""
-
-    def __init__(self, *given: Any, factor: Factor) -> None:
-        super().__init__(*given)
-        self.factor = factor
-
-    def _solve(self, levels: Array) -> list[Solution]:
+    def _spectrum(self, levels: Array) -> list[Solution]:
+        r"""Least squares with an l_2 penalty: :math:`w = V\,(V^T b / (h + \lambda))`."""
         h, V, b = self.factor.h, self.factor.V, self.factor.b
         scaled = b / (h + levels[:, None]).reshape(len(levels), -1, *[1] * (b.ndim - 1))
         points = np.moveaxis(np.tensordot(V, scaled, axes=(1, 1)), 1, 0)
         return [(w, self.factor.intercept(w)) for w in points]
 
-
-class CoordinateDescent(PathSolver):
-    """Least squares with an l_1 penalty on entries or rows, by scikit-learn on the rows of a factor."""
-
-    def __init__(self, *given: Any, factor: Factor) -> None:
-        super().__init__(*given)
-        self.factor, self.rows = factor, np.asfortranarray(factor.A)
-
-    def _solve(self, levels: Array) -> list[Solution]:
-        settings = {"alphas": levels / (2.0 * len(self.rows)), "tol": self.tol, "copy_X": False}
+    def _coordinate_descent(self, levels: Array) -> list[Solution]:
+        """Least squares with an l_1 penalty on entries or rows, by scikit-learn on the rows of the factor."""
+        A, t = np.asfortranarray(self.factor.A), self.factor.t
+        settings = {"alphas": levels / (2.0 * len(A)), "tol": self.tol, "copy_X": False}
         with warnings.catch_warnings():  # a solution that is scored may be short of its tolerance
             warnings.simplefilter("ignore", ConvergenceWarning)
-            if not len(self.rows):
+            if not len(A):
                 points = np.zeros((len(levels), *self.f.shape))
             elif self.w.ndim == 1 or isinstance(self.ball, GroupBall):
-                found = lasso_path(self.rows, self.factor.t, coef_init=self.w.T, **settings)[1]
+                found = lasso_path(A, t, coef_init=self.w.T, **settings)[1]
                 points = np.moveaxis(found, -1, 0).swapaxes(1, -1)
             else:  # a sum over entries: each output on its own
-                outputs = zip(self.factor.t.T, self.w.T, strict=True)
-                each = [lasso_path(self.rows, t, coef_init=w, **settings)[1] for t, w in outputs]
+                outputs = zip(t.T, self.w.T, strict=True)
+                each = [lasso_path(A, own, coef_init=w, **settings)[1] for own, w in outputs]
                 points = np.moveaxis(np.stack(each), (0, 2), (2, 0))
         return [(w, self.factor.intercept(w)) for w in points]
 
@@ -319,6 +264,14 @@ class Factor:
     V: Array
     b: Array
     intercept: Callable[[Array], Any]
+
+    @classmethod
+    def of(cls, f: Any, rows: TrainingSet, problem: Problem) -> Factor | None:
+        """From the rows where they are fewer than the features, else from their moments; None where both are many."""
+        few = rows.task is None and not problem.eliminated and isinstance(rows.X, np.ndarray)
+        if few and len(rows.y) < min(f.shape[0], MOST_PARAMETERS):
+            return cls.of_rows(rows, problem.scaling, f.fit_intercept)
+        return cls.of_form(f.quadratic_form()) if f.shape[0] <= MOST_PARAMETERS else None
 
     @classmethod
     def of_form(cls, form: QuadraticForm) -> Factor:
@@ -352,34 +305,3 @@ def _rounding(h: Array) -> float:
 def _by(scale: Array, t: Array) -> Array:
     """The rows of ``t`` times a number each."""
     return np.asarray((t.T * scale).T)
-
-
-def path_solver(
-    model: Any, table: TrainingSet, problem: Problem, *, by_radius: bool, start: Array | None = None
-) -> PathSolver:
-    """What solves the problems of a search: by penalties where there is a solver for them, else by radii."""
-    f, ball = problem.objective, model._ball(table, problem)
-    structure, tol = ball.structure(f.shape), max(model.tol, SCORED)
-    if by_radius or model.solver != "auto":
-        settings = {"solver": model.solver, "max_iter": model.max_iter}
-        return RadiusSolver(problem, ball, model.tol if by_radius else tol, start, settings=settings)
-    ridge = structure.lp is not None and structure.lp.p == 2.0 and structure.weights is None
-    plain = structure.plain_lp is not None and structure.plain_lp.p in (1.0, 2.0)
-    rows = isinstance(ball, GroupBall) and (ball.p, ball.q, ball.groups) == (2.0, 1.0, None)
-    if f.structure.quadratic_form and (plain or rows):
-        kind, factor = SpectralRidge if ridge else CoordinateDescent, None
-        few = table.task is None and not problem.eliminated and isinstance(table.X, np.ndarray)
-        if few and len(table.y) < min(f.shape[0], MOST_PARAMETERS):
-            factor = Factor.of_rows(table, problem.scaling, f.fit_intercept)
-        elif f.shape[0] <= MOST_PARAMETERS:
-            form = f.quadratic_form()
-            assert form is not None
-            factor = Factor.of_form(form)
-        if factor is not None:
-            return kind(problem, ball, tol, start, factor=factor)
-    if ridge and (f.structure.hessian or f.structure.quadratic):
-        return RidgePath(problem, ball, tol, start)
-    if has_working_sets(f, ball):
-        return WorkingSetPath(problem, ball, max(model.tol, SCORED_SETS), start)
-    settings = {"solver": model.solver, "max_iter": model.max_iter}
-    return RadiusSolver(problem, ball, tol, start, settings=settings)

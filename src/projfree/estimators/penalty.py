@@ -74,10 +74,10 @@ STALLS = 3
 ROUNDING = 1e-13
 
 
-def penalised_fit(prepared: PreparedFit, weight: float) -> PreparedFit:
+def penalised_fit(prepared: PreparedFit, weight: float, limit: float | None) -> PreparedFit:
     """Solve the penalised problem in half of the time limit; what is left is to certify it over its ball."""
-    f, ball, limit = prepared.problem.objective, prepared.ball, prepared.left()
-    start = None if prepared.start is None or prepared.start.shape != f.shape else prepared.start
+    f, ball, start = prepared.problem.objective, prepared.ball, prepared.start
+    start = start if start is not None and start.shape == f.shape else None
     # Entered once here, because every Hessian of a small problem would enter it.
     with deadline(math.inf if limit is None else 0.5 * limit), single_blas(f.shape[0] <= MOST_PARAMETERS):
         try:
@@ -220,13 +220,14 @@ def minimize_with_penalty(
     """
     flat = ball.structure(f.shape).group_l1
     assert flat is not None
+    least = 0.0 if isinstance(f, QuadraticForm) else f.structure.least  # forms are those of squares
 
     def look(here: Evaluation) -> tuple[Evaluation, float, float]:
         """An evaluation, the penalised value, and the gap."""
         norm, g = flat.norm(here.point.w), here.slope.gradient
         value = here.value + level * norm
-        # The norm of the minimiser is at most the value over the level, for losses that are not negative.
-        above = max(flat.level(g) - level, 0.0) * max(norm, abs(value) / level)
+        # The norm of the minimiser is at most what the penalised value can still fall by, over the level.
+        above = max(flat.level(g) - level, 0.0) * max(norm, (value - least) / level)
         return here, value, inner(g, here.point.w) + level * norm + above
 
     def at(w: Array) -> Evaluation:
@@ -384,8 +385,3 @@ def logistic_C(multiplier: float, radius: float, n: float, p: float = 2.0) -> fl
     if multiplier <= 0.0:
         return math.inf
     return (radius if p == 2.0 else 1.0) / (n * multiplier)
-
-
-def total_weight(data: Any) -> float:
-    """The sum of the weights of rows, or of those behind moments."""
-    return float(data.n if data.total_weight is None else data.total_weight)

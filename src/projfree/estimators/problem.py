@@ -17,10 +17,10 @@ import numpy as np
 
 from projfree import sets
 from projfree.algebra import UNIT
-from projfree.checks import Array, is_sparse, shown
+from projfree.checks import Array, flag, is_sparse, shown
 from projfree.data import Data, as_data
 from projfree.data.column_stats import TableErrors
-from projfree.estimators.inputs import TrainingSet
+from projfree.estimators.inputs import TrainingSet, free_columns
 from projfree.losses.base import Loss
 from projfree.losses.biweight import BiWeight
 from projfree.losses.huber import Huber
@@ -41,6 +41,8 @@ OF_RESIDUALS = (Huber, Quantile, BiWeight)
 EXPLAINED = 1e-12
 #: The kinds of norms; aliases stand for a kind with an exponent.
 NORMS, ALIASES = ("lp", "group", "schatten"), {"l1": ("lp", 1.0), "l2": ("lp", 2.0), "nuclear": ("schatten", 1.0)}
+#: Free coefficients of losses other than squares may be this many times as large as the range of the targets.
+FREE_FACTOR = 1e4
 #: The radius of ``ball_`` where ``radius_`` is 0, as balls need a positive one: products with its points vanish.
 ZERO_RADIUS = float(np.finfo(np.float64).tiny)
 
@@ -71,13 +73,14 @@ class Problem:
 
 
 def make_problem(
-    rows: TrainingSet, loss: Loss, *, intercept: bool, standardize: bool | Scaling, free: tuple[int, ...]
+    rows: TrainingSet, loss: Loss, intercept: bool, standardize: bool | Scaling, free: Any, model: Any
 ) -> Problem:
     """The objective for these rows; the scaling of an earlier problem may be given.
 
     Losses other than squares keep free columns as coordinates.
     """
     data, scaling = rows.data, None  # this checks the sizes of entries and the weights, whatever is done with them
+    free = free_columns(free, data.shape(())[0], model)
     if rows.task is not None:
         return _tasks(rows, loss, intercept, standardize, free)
     if free and is_squared(loss):
@@ -90,8 +93,7 @@ def make_problem(
     # The median is an order statistic, the same in every storage and order of rows; the intercept that is searched for
     # is then small, and with it its rounding.
     centre = data.quantile(0.5)
-    data = data.with_targets(partial(_less, centre))
-    objective = Objective(loss, data, fit_intercept=True)
+    objective = Objective(loss, data.with_targets(partial(_less, centre)), fit_intercept=True)
     return Problem(objective, lambda w, b: data.column_stats.raw(w, b + centre), scaling, free)
 
 
@@ -304,41 +306,50 @@ def norm_and_exponent(norm: Any, p: Any) -> tuple[Any, float]:
     return kind, p if own is None else own
 
 
-def make_ball(
-    norm: Any, p: Any, q: float | None, radius: float, *, positive: bool, groups: Any, shape: tuple[int, ...]
-) -> ConstraintSet:
-    """The set for parameters of this shape, or a sentence on which argument does not fit."""
-    norm, p = norm_and_exponent(norm, p)
+def make_ball(model: Any, rows: TrainingSet, problem: Problem, radius: float) -> ConstraintSet:
+    """The set of an estimator for the parameter of a problem, or a sentence on which argument does not fit."""
+    f, free, groups = problem.objective, problem.free, model.feature_groups
+    norm, p = norm_and_exponent(model.norm, model.p)
+    shape = (f.shape[0] - len(free), *f.shape[1:])
+    if groups is not None:
+        if norm != "group":
+            raise ValueError(f"`feature_groups` needs `norm='group'`, got {shown(norm)}.")
+        groups = labels(groups)
+        groups = tuple(np.delete(groups, list(free_columns(model.free, len(groups), model))).tolist())
     if isinstance(norm, ConstraintSet):
         ball = norm
     elif norm == "lp":
         ball = LpBall(p, radius)
     elif norm == "group":
-        ball = sets.GroupBall(p, 1.0 if q is None else q, radius, None if groups is None else labels(groups))
+        if groups is None and len(shape) == 1:
+            raise ValueError("`norm='group'` with one output needs `feature_groups`, a label for each feature.")
+        ball = sets.GroupBall(p, 1.0 if model.q is None else model.q, radius, groups)
     elif norm == "schatten":
+        if len(shape) == 1:
+            raise ValueError(
+                "`norm='schatten'` needs coefficients that are a matrix: several outputs, classes or tasks."
+            )
         ball = sets.SchattenBall(p, radius)
     else:
         raise ValueError(
             f"`norm` must be one of {', '.join(map(repr, (*NORMS, *ALIASES)))} or a ConstraintSet, got {shown(norm)}."
         )
-    _refuse(norm, groups, shape)
-    if positive:
+    if flag("positive", model.positive):
         if not isinstance(ball, NormBall):
             raise TypeError(
                 f"`positive=True` needs an l_p or a group ball, got {shown(ball)}; use `Positive` yourself."
             )
         ball = Positive(ball)
     ball.check_shape(shape)
-    return ball
+    return WithFree(ball, free, _free_bound(rows, model.fit_intercept)) if free else ball
 
 
-def _refuse(norm: Any, groups: Any, shape: tuple[int, ...]) -> None:
-    if groups is not None and norm != "group":
-        raise ValueError(f"`feature_groups` needs `norm='group'`, got {shown(norm)}.")
-    if norm == "group" and groups is None and len(shape) == 1:
-        raise ValueError("`norm='group'` with one output needs `feature_groups`, a label for each feature.")
-    if norm == "schatten" and len(shape) == 1:
-        raise ValueError("`norm='schatten'` needs coefficients that are a matrix: several outputs, classes or tasks.")
+def _free_bound(rows: TrainingSet, intercept: bool) -> float:
+    if rows.y.dtype.kind in "iu":
+        return FREE_FACTOR
+    # An intercept takes the level of the targets; those of tasks are free coefficients themselves.
+    size = np.ptp(rows.y) if intercept and rows.task is None else np.abs(rows.y).max(initial=1.0)
+    return FREE_FACTOR * max(1.0, float(size))
 
 
 def labels(groups: Any) -> tuple[int, ...]:

@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
+from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array, positive, shown
 from projfree.data import Data
-from projfree.data.convert import is_dask
 from projfree.data.gram import Gram
-from projfree.estimators.base import ConstrainedModel, PreparedFit
+from projfree.estimators.base import LinearModel, PreparedFit, SingleFit
 from projfree.estimators.cv import CrossValidated
 from projfree.estimators.dask import lazy_on_dask
-from projfree.estimators.inputs import (
-    TrainingSet,
-    from_outside,
-    given_data,
-    on_cluster,
-    refuse_dates,
-    row_weights,
-    scored_columns,
-)
-from projfree.estimators.penalty import total_weight
-from projfree.estimators.problem import Problem, radius_of
-from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale, rough_fit, scale_of_fit
-from projfree.estimators.scores import data_score, explained, has_deviance
+from projfree.estimators.inputs import TrainingSet, refuse_dates, row_weights
+from projfree.estimators.robust import BIWEIGHT, HUBER, prepare_quantile, prepare_robust, residual_scale
+from projfree.estimators.scores import explained, explained_of_data, has_deviance
 from projfree.losses import BiWeight, Gamma, Huber, Poisson, Quantile, Squared
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
-from projfree.run.result import raise_if_interrupted
 
 log = logging.getLogger(__name__)
 
@@ -47,15 +36,88 @@ PLAIN: dict[str, type[Loss]] = {"squared": Squared, "poisson": Poisson, "gamma":
 
 
 def _keeps_moments(model: Any) -> bool:
-    """Whether rows can be added: moments serve squares alone, and a search needs the rows for its folds."""
-    if not (model.loss == "squared" or is_squared(model.loss)):
-        raise AttributeError(
-            f"`partial_fit` keeps moments, which serve squares alone, got `loss={shown(model.loss)}`; use `fit`."
-        )
-    return not model._searches
+    """Whether rows can be added: moments serve squares alone."""
+    if model.loss == "squared" or is_squared(model.loss):
+        return True
+    raise AttributeError(
+        f"`partial_fit` keeps moments, which serve squares alone, got `loss={shown(model.loss)}`; use `fit`."
+    )
 
 
-class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
+@dataclass(eq=False, repr=False, kw_only=True)
+class Regression(LinearModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Targets, losses and scores of regressors."""
+
+    quantile: float = 0.5
+
+    def _targets(self, y: Array, weight: Array | None) -> tuple[Array, Array | None]:
+        refuse_dates("y", y)
+        y = np.asarray(y, dtype=np.float64)
+        if 0.0 < (largest := np.abs(y).max()) < LEAST_TARGET:
+            raise ValueError(
+                f"`y` must have a largest size of at least {LEAST_TARGET:g}, got {largest:.3g}; "
+                "multiply it by a constant."
+            )
+        return y, weight
+
+    def _loss(self, rows: TrainingSet) -> Loss:
+        if isinstance(self.loss, Loss):
+            if self.loss.labels:
+                raise ValueError(
+                    f"`loss` must be one for regression, got {shown(self.loss)}; use ConstrainedClassifier."
+                )
+            return self.loss
+        if self.loss == "quantile":
+            return Quantile(self.quantile)
+        if self.loss in PLAIN:
+            return PLAIN[self.loss]()
+        if self.loss not in ("huber", "biweight"):
+            names = ", ".join(map(repr, (*PLAIN, "huber", "biweight", "quantile")))
+            raise ValueError(f"`loss` must be one of {names} or a Loss, got {shown(self.loss)}.")
+        if isinstance(rows.X, Data):
+            raise ValueError(
+                f"`loss={self.loss!r}` takes its scale from single residuals, which {type(rows.X).__name__} does "
+                "not show; give the loss with a scale, e.g. `Huber(1.0)`."
+            )
+        scale = residual_scale(rows.y, rows.weight)
+        return Huber(HUBER * scale) if self.loss == "huber" else BiWeight(BIWEIGHT * scale)
+
+    def _path_loss(self, rows: TrainingSet) -> Loss:
+        """The scale of a robust loss is that of a fit with the default penalty, and quantiles are smoothed a little."""
+        if self.loss in ("huber", "biweight"):
+            return clone(self).set_params(radius=None, callbacks=(), verbose=0)._fit(rows).loss_  # type: ignore[no-any-return]
+        loss = self._loss(rows)
+        if self.loss == "quantile" and isinstance(loss, Quantile):
+            f = self._problem(rows, loss).objective
+            excess = SCORED * float(f.reported(f.point(np.zeros(f.shape))))
+            return replace(loss, delta=loss.delta / f.structure.smoothing_error * excess) if excess > 0.0 else loss
+        return loss
+
+    def _shaped(self, coef: Array, intercept: Any) -> tuple[Array, Any]:
+        return coef.T.copy(), float(intercept) if np.ndim(intercept) == 0 else intercept
+
+    def _score_of(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> float:
+        return explained(loss, y, u, weight) if len(y) > 1 or has_deviance(loss) else float("nan")
+
+    def _array_score(self, X: Any, y: Any, sample_weight: Any) -> float:
+        if not has_deviance(self.loss_):
+            return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
+        y = np.asarray(y, dtype=np.float64)
+        y = self.loss_.targets(y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y)
+        return explained(self.loss_, y, self._linear(X), row_weights(sample_weight, y))
+
+    def _data_score(self, data: Data) -> float:
+        return explained_of_data(self.loss_, data, self.coef_, self.intercept_)
+
+    @lazy_on_dask
+    def predict(self, X: Any) -> Array:
+        """The predictions, of shape (n,) or (n, k); ``X`` may be a path, as for `fit`, and is then read in chunks."""
+        scores = self._linear(X)  # says so if there was no fit
+        return self.loss_.mean(scores)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ConstrainedRegressor(Regression, SingleFit):
     r"""Linear regression whose coefficients lie in a ball, with a certificate.
 
     .. math:: \min_{w, b}\ \frac{1}{\sum_i s_i} \sum_i s_i\,\ell(\langle x_i, w\rangle + b, y_i)
@@ -140,8 +202,6 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     result_ : Result
         Value, bound, gap, status and trace of the run, without anything of the size of the data. It is about the rows
         as the fit prepared them, scaled ones where ``standardize_`` is true.
-    certificate_ : Certificate
-        What proves the gap; ``verify(X, y)`` checks it, with the rows as they were given to `fit`.
     multiplier_ : float or None
         The penalty that the radius amounts to: ``coef_`` also minimises the mean loss plus this times the norm.
     radius_ : float or None
@@ -166,79 +226,24 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     (array([0.499, 0.748]), True, True)
     """
 
-    def __init__(
-        self,
-        loss: Any = "squared",
-        *,
-        norm: Any = "lp",
-        p: float | None = None,
-        q: float | None = None,
-        radius: float | None = None,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        solver: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        standardize: Any = False,
-        warm_start: bool = False,
-        random_state: Any = None,
-        positive: bool = False,
-        feature_groups: Any = None,
-        free: Any = None,
-        task: Any = None,
-        quantile: float = 0.5,
-        verbose: int = 0,
-        callbacks: Any = (),
-    ) -> None:
-        self.loss = loss
-        self.norm = norm
-        self.p = p
-        self.q = q
-        self.radius = radius
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.standardize = standardize
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.positive = positive
-        self.feature_groups = feature_groups
-        self.free = free
-        self.task = task
-        self.quantile = quantile
-        self.verbose = verbose
-        self.callbacks = callbacks
+    alpha: float = 1.0
 
     #: The moments of the rows of `partial_fit`.
-    _gram: Gram | None = None
-    _searches = False
+    _gram = cast("Gram | None", None)
 
-    def _penalty_weight(self, data: Any) -> float:
-        return 2.0 * positive("alpha", self.alpha) / total_weight(data)
+    def _penalty_weight(self, n: float) -> float:
+        return 2.0 * positive("alpha", self.alpha) / n
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> ConstrainedRegressor:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array, SciPy sparse or data frame of shape (n, d), Dask collection, path or Data
-            The path of a .npy file, of a Parquet file or of a folder of those is read chunk by chunk, and so are memory
-            maps larger than a pass keeps in memory. Data from `as_data` holds its targets and weights itself.
-        y : array of shape (n,) or (n, k), str or list of str
-            With Parquet also the name of a column, or several.
-        sample_weight : array of shape (n,), optional
-        client : distributed.Client, optional
-            The cluster that has the rows of a Dask collection or reads a Parquet folder; by default the active one has
-            those of collections.
-        """
-        X, y, sample_weight = on_cluster(client, X, y, sample_weight)
-        self._fit(self._training_set(X, y, sample_weight))
+    def _fit(self, rows: TrainingSet, start: Array | None = None) -> Any:
         self._gram = None
-        return self
+        return super()._fit(rows, start)
+
+    def _prepare(self, rows: TrainingSet, start: Array | None, left: Callable[[], float | None]) -> PreparedFit:
+        if self.loss == "quantile":
+            return prepare_quantile(self, rows, start, left)
+        if self.loss in ("huber", "biweight") or isinstance(self.loss, BiWeight):
+            return prepare_robust(self, rows, start, left)
+        return super()._prepare(rows, start, left)
 
     @available_if(_keeps_moments)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedRegressor:
@@ -254,152 +259,18 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         y : array of shape (n,) or (n, k)
         sample_weight : array of shape (n,), optional
         """
-        from projfree.estimators.partial_fit import fit_moments, grown, refuse_rows
+        from projfree.estimators.partial_fit import fit_moments, moments_with
 
-        refuse_rows(self, X)
         if self._gram is None and hasattr(self, "coef_"):
             log.warning("`partial_fit` begins anew: the rows of `fit` are not kept, nor the moments of a loaded model.")
-        if self._gram is not None:
-            self._features(X)
-        table = self._training_set(X, y, sample_weight)
-        gram = grown(self._gram, table)
+        gram = moments_with(self, self._gram, X, y, sample_weight)
         fit_moments(self, gram)
         self._gram = gram
         return self
 
-    @lazy_on_dask
-    def predict(self, X: Any) -> Array:
-        """The predictions, of shape (n,) or (n, k); ``X`` may be a path, as for `fit`, and is then read in chunks."""
-        scores = self._linear(X)  # says so if there was no fit
-        return self.loss_.mean(scores)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> float:
-        """R2; for Poisson and Gamma losses D2, the part of the deviance that is explained, the mean over outputs.
-
-        ``X`` may be a path, and ``y`` the name of a column, as for `fit`.
-        """
-        check_is_fitted(self, "coef_")
-        X, y, sample_weight = on_cluster(client, X, y, sample_weight)
-        if isinstance(X, Data) or is_dask(X):
-            return data_score(self, self._checked_data(X, y, sample_weight))
-        y, sample_weight = scored_columns(self, X, y, sample_weight)
-        if not has_deviance(self.loss_):
-            return float(super().score(X, y, sample_weight))
-        y = np.asarray(y, dtype=np.float64)
-        y = self.loss_.targets(y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y)
-        return explained(self.loss_, y, self._linear(X), row_weights(sample_weight, y))
-
-    def _own_score(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> float:
-        return explained(loss, y, u, weight) if len(y) > 1 or has_deviance(loss) else float("nan")
-
-    def _path_loss(self, table: TrainingSet) -> Loss:
-        """The scale of a robust loss is that of a fit with the default penalty, and quantiles are smoothed a little."""
-        loss = self._losses(table)
-        if self.loss in ("huber", "biweight"):
-            own: ConstrainedRegressor = clone(self).set_params(radius=None, callbacks=(), verbose=0)
-            own._fit(table)
-            return own.loss_
-        if isinstance(loss, Quantile) and self._sharpens:
-            f = self._problem(table, loss).objective
-            excess = SCORED * float(f.reported(f.point(np.zeros(f.shape))))
-            return replace(loss, delta=loss.delta / f.structure.smoothing_error * excess) if excess > 0.0 else loss
-        return loss
-
-    def _training_set(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
-        X, y, sample_weight = from_outside(X, y, sample_weight)
-        if isinstance(X, Data):
-            return given_data(self, X, y, sample_weight)
-        X, y, labels = self._features_and_targets(X, y, sample_weight, multi_output=True, y_numeric=True)
-        refuse_dates("y", y)
-        y = np.asarray(y, dtype=np.float64)
-        if 0.0 < (largest := np.abs(y).max()) < LEAST_TARGET:
-            raise ValueError(
-                f"`y` must have a largest size of at least {LEAST_TARGET:g}, got {largest:.3g}; "
-                "multiply it by a constant."
-            )
-        if labels is not None and y.ndim != 1:
-            raise ValueError(f"`task` needs one target a row, got `y` of shape {y.shape}.")
-        return TrainingSet(X, y, row_weights(sample_weight, X), *self._task_places(labels, reset=True))
-
-    def _losses(self, table: TrainingSet) -> Loss:
-        if isinstance(self.loss, Loss):
-            if self.loss.labels:
-                raise ValueError(
-                    f"`loss` must be one for regression, got {shown(self.loss)}; use ConstrainedClassifier."
-                )
-            return self.loss
-        if self.loss == "quantile":
-            return Quantile(self.quantile)
-        if self.loss in PLAIN:
-            return PLAIN[self.loss]()
-        if self.loss in ("huber", "biweight"):
-            if isinstance(table.X, Data):
-                raise ValueError(
-                    f"`loss={self.loss!r}` takes its scale from single residuals, which {type(table.X).__name__} does "
-                    "not show; give the loss with a scale, e.g. `Huber(1.0)`."
-                )
-            return Huber(HUBER * residual_scale(table.y, table.weight))
-        names = ", ".join(map(repr, (*PLAIN, "huber", "biweight", "quantile")))
-        raise ValueError(f"`loss` must be one of {names} or a Loss, got {shown(self.loss)}.")
-
-    def _last_loss(self, table: TrainingSet) -> Loss:
-        loss = self._losses(table)  # Huber's, at which a fit of the bi-weight begins
-        return BiWeight(BIWEIGHT / HUBER * loss.delta) if self.loss == "biweight" and isinstance(loss, Huber) else loss
-
-    def _penalised(self, table: TrainingSet, prepared: PreparedFit) -> PreparedFit:
-        loss = prepared.problem.objective.loss
-        if self._sharpens:
-            from projfree.estimators.robust import sharpened_penalty
-
-            weight = self._penalty_weight(prepared.problem.objective.data)
-            found = sharpened_penalty(lambda loss: self._problem(table, loss), prepared, weight, self.tol)
-            return found if found.start_is_solution else self._refined(table, found)
-        if isinstance(loss, BiWeight):
-            return self._over_huber(table, prepared, loss)
-        first = super()._penalised(table, prepared)
-        if self.loss not in ("huber", "biweight"):
-            return first
-        f, w = first.problem.objective, np.asarray(first.start)
-        scale = self._scale_of(table, first.problem, w, f.evaluate(f.point(w)).intercept)
-        if self.loss == "biweight":
-            return self._over_huber(table, first, BiWeight(BIWEIGHT * scale))
-        return super()._penalised(table, replace(first, problem=self._problem(table, Huber(HUBER * scale))))
-
-    def _over_huber(self, table: TrainingSet, prepared: PreparedFit, loss: BiWeight) -> PreparedFit:
-        """The bi-weight over the ball of the penalised Huber fit with the matching scale, where it begins."""
-        huber = self._problem(table, Huber(HUBER / BIWEIGHT * loss.scale))
-        found = super()._penalised(table, replace(prepared, problem=huber))
-        return replace(found, problem=self._problem(table, loss), start_is_solution=radius_of(found.ball) == 0.0)
-
-    def _refined(self, table: TrainingSet, prepared: PreparedFit) -> PreparedFit:
-        if self._sharpens:
-            from projfree.estimators.robust import sharpened
-
-            problem, start = sharpened(lambda loss: self._problem(table, loss), prepared, self.tol, self.max_iter)
-            return replace(prepared, problem=problem, start=start)
-        if self.loss not in ("huber", "biweight"):
-            return prepared
-        problem = prepared.problem
-        first = rough_fit(problem.objective, prepared.ball, prepared.start, self.tol, prepared.left())
-        scale = self._scale_of(table, problem, raise_if_interrupted(first).w, first.intercept)
-        loss = Huber(HUBER * scale) if self.loss == "huber" else BiWeight(BIWEIGHT * scale)
-        return replace(prepared, problem=self._problem(table, loss), start=first.w)
-
-    def _scale_of(self, table: TrainingSet, problem: Problem, w: Array, intercept: Any) -> float:
-        """The robust scale of the residuals of a fit."""
-        fitted = self._shaped(*problem.raw(w, intercept))
-        return scale_of_fit(table.y, self._scores_of(table.X, table.task, fitted), table.weight)
-
-    @property
-    def _sharpens(self) -> bool:
-        """Whether the loss is smoothed by as much as the tolerance allows."""
-        return bool(self.loss == "quantile")
-
-    def _shaped(self, coef: Array, intercept: Array) -> dict[str, Any]:
-        return {"coef_": coef.T.copy(), "intercept_": float(intercept) if np.ndim(intercept) == 0 else intercept}
-
-
-class ConstrainedRegressorCV(CrossValidated, ConstrainedRegressor):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ConstrainedRegressorCV(Regression, CrossValidated):
     """ConstrainedRegressor with radius and exponent chosen by cross-validation along warm-started paths.
 
     Parameters
@@ -468,75 +339,3 @@ class ConstrainedRegressorCV(CrossValidated, ConstrainedRegressor):
     """
 
     _kind = ConstrainedRegressor
-    _searches = True
-
-    def __init__(
-        self,
-        loss: Any = "squared",
-        *,
-        norm: Any = "lp",
-        p: Any = None,
-        q: float | None = None,
-        radii: Any = 50,
-        cv: Any = None,
-        scoring: Any = None,
-        rule: str = "best",
-        fit_intercept: bool = True,
-        solver: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        standardize: Any = False,
-        random_state: Any = None,
-        positive: bool = False,
-        feature_groups: Any = None,
-        free: Any = None,
-        task: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        callbacks: Any = (),
-        quantile: float = 0.5,
-    ) -> None:
-        self.loss = loss
-        self.norm = norm
-        self.p = p
-        self.q = q
-        self.radii = radii
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.standardize = standardize
-        self.random_state = random_state
-        self.positive = positive
-        self.feature_groups = feature_groups
-        self.free = free
-        self.task = task
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.quantile = quantile
-
-    warm_start = False
-
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **params: Any
-    ) -> ConstrainedRegressorCV:
-        """Choose radius and exponent, and fit all rows with them.
-
-        Parameters
-        ----------
-        X : array, SciPy sparse or data frame of shape (n, d), Dask collection, path or Data
-        y : array of shape (n,) or (n, k), or with Parquet the name of a column
-        sample_weight : array of shape (n,), optional
-        client : distributed.Client, optional
-            As in `ConstrainedRegressor.fit`.
-        **params
-            ``groups`` for the splitter; with metadata routing anything that splitter and scorer ask for.
-        """
-        self._search(X, y, sample_weight, params, client)
-        return self

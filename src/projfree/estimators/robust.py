@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projfree.checks import Array
-from projfree.estimators.penalty import norm_power, penalised_fit
-from projfree.estimators.problem import Problem, ball_through, radius_of
-from projfree.losses import Quantile
-from projfree.objectives import Objective
-from projfree.run import Result, Status, minimize
+from projfree.estimators.problem import Problem, radius_of
+from projfree.losses import BiWeight, Huber
+from projfree.run import Status, minimize
 from projfree.run.result import raise_if_interrupted
-from projfree.sets import ConstraintSet
 
 if TYPE_CHECKING:
     from projfree.estimators.base import PreparedFit
+    from projfree.estimators.inputs import TrainingSet
 
 #: Multiples of the standard deviation at which the losses lose 5 % of efficiency on Gaussian residuals.
 HUBER, BIWEIGHT = 1.345, 3.787
@@ -72,74 +70,125 @@ def residual_scale(r: Array, weight: Array | None = None) -> float:
     return scale if scale > 0.0 else 1.0
 
 
-def rough_fit(f: Objective, ball: ConstraintSet, start: Array | None, tol: float, seconds: float | None) -> Result:
-    """A fit whose residuals tell their scale."""
-    limits: dict[str, Any] = {"max_iter": SCALE_ITERATIONS, "time_limit": seconds, "record": 0}
-    return minimize(f, ball, start=start, tol=max(SCALE_TOL, tol), **limits)
+# ---------------------------------------------------------------------- robust losses
 
 
-def scale_of_fit(y: Array, fitted: Array, weight: Array | None) -> float:
-    """The scale of the residuals of a fit, not smaller than that which an exact fit is given."""
-    return max(residual_scale(y - fitted, weight), SCALE_SHARE * residual_scale(y, weight))
+def prepare_robust(model: Any, rows: TrainingSet, start: Array | None, left: Callable[[], float | None]) -> PreparedFit:
+    """The fit of a Huber or a bi-weight loss, with the scale of the residuals of a first Huber fit if none is given.
+
+    The bi-weight, which is not convex, begins at the fit of the Huber loss with the matching scale, and has the ball of
+    that fit where a penalty decides it.
+    """
+    loss = model._loss(rows)
+    if loss is not model.loss:
+        first = model._on_ball(rows, model._problem(rows, _matching_huber(loss)), start, left)
+        start, scale = _scale_after(model, rows, first, left)
+        loss = Huber(HUBER * scale) if isinstance(loss, Huber) else BiWeight(BIWEIGHT * scale)
+    problem = model._problem(rows, loss)
+    if isinstance(loss, Huber) or not model._is_penalised:
+        prepared: PreparedFit = model._on_ball(rows, problem, start, left)
+        return prepared
+    found: PreparedFit = model._on_ball(rows, model._problem(rows, _matching_huber(loss)), start, left)
+    return replace(found, problem=problem, start_is_solution=radius_of(found.ball) == 0.0)
+
+
+def _matching_huber(loss: Huber | BiWeight) -> Huber:
+    return loss if isinstance(loss, Huber) else Huber(HUBER / BIWEIGHT * loss.scale)
+
+
+def _scale_after(
+    model: Any, rows: TrainingSet, first: PreparedFit, left: Callable[[], float | None]
+) -> tuple[Array, float]:
+    """The coefficients of a rough fit, and the scale of its residuals."""
+    f, w = first.problem.objective, first.start
+    if first.start_is_solution and w is not None:
+        intercept = f.evaluate(f.point(w)).intercept
+    else:
+        limits: dict[str, Any] = {"max_iter": SCALE_ITERATIONS, "time_limit": left(), "record": 0}
+        rough = raise_if_interrupted(minimize(f, first.ball, start=w, tol=max(SCALE_TOL, model.tol), **limits))
+        w, intercept = rough.w, rough.intercept
+    fitted = model._linear_of(rows.X, rows.task, *model._shaped(*first.problem.raw(w, intercept)))
+    scale = residual_scale(rows.y - fitted, rows.weight)
+    return w, max(scale, SCALE_SHARE * residual_scale(rows.y, rows.weight))
 
 
 # ---------------------------------------------------------------------- quantiles
 
 
-def sharpened_penalty(
-    make: Callable[[Quantile], Problem], prepared: PreparedFit, weight: float, tol: float
+def prepare_quantile(
+    model: Any, rows: TrainingSet, start: Array | None, left: Callable[[], float | None]
 ) -> PreparedFit:
-    """The minimiser of a penalised quantile loss and its ball: smoothing counts as a gap, and is made as small.
-
-    Where all coefficients are zero, that is the solution, with a problem that is smoothed by half of the tolerance.
-    """
-    f, power = prepared.problem.objective, norm_power(prepared.ball)
-    loss: Any = f.loss
-    width = loss.delta / f.structure.smoothing_error
+    """The fit of a quantile loss, smoothed less and less: what smoothing hides ends at half of the tolerance."""
+    loss = model._loss(rows)
+    f, tol = model._problem(rows, loss).objective, 0.5 * max(model.tol, LEAST_TOL)
+    width = loss.delta / f.structure.smoothing_error  # of the parabola for each unit of what it hides
     centre = float(f.reported(f.point(np.zeros(f.shape))))
-    if not centre > 0.0:  # no coefficients have a smaller loss
-        w = np.zeros(f.shape)
-        return replace(prepared, ball=ball_through(prepared.ball, w), start=w, start_is_solution=True)
-    found, excess, last = prepared, FIRST * centre, 0.5 * max(tol, LEAST_TOL) * centre
+
+    def smoothed(excess: float) -> Problem:
+        problem: Problem = model._problem(rows, replace(loss, delta=width * excess) if excess > 0.0 else loss)
+        return problem
+
+    def on_ball(excess: float, start: Array | None) -> PreparedFit:
+        prepared: PreparedFit = model._on_ball(rows, smoothed(excess), start, left)
+        return prepared
+
+    prepared = on_ball(FIRST * centre, start)
+    if model._is_penalised:
+        prepared = _penalised_quantile(prepared, on_ball, model._penalty_weight(rows.total_weight), tol, centre)
+        if radius_of(prepared.ball) == 0.0:
+            return replace(prepared, problem=smoothed(tol * centre))
+    problem, start = _sharpened(model, smoothed, prepared, tol, centre, left)
+    return replace(prepared, problem=problem, start=start, start_is_solution=False)
+
+
+def _penalised_quantile(
+    found: PreparedFit,
+    on_ball: Callable[[float, Array | None], PreparedFit],
+    weight: float,
+    tol: float,
+    centre: float,
+) -> PreparedFit:
+    """The ball of a penalised quantile loss, whose radius is the same for all smaller smoothings."""
+    from projfree.estimators.penalty import norm_power
+
+    excess = FIRST * centre
     for _ in range(MOST):
-        found = penalised_fit(replace(found, problem=make(replace(loss, delta=width * excess))), weight)
         radius = radius_of(found.ball) or 0.0
-        due = max(SMOOTHING_SHARE * weight * radius**power, LEAST * last)
+        due = max(SMOOTHING_SHARE * weight * radius ** norm_power(found.ball), LEAST * tol * centre)
         if excess <= due or found.unsolved:
             break
         excess = max(excess / SHARPER, due)
-    if radius_of(found.ball) == 0.0:
-        return replace(found, problem=make(replace(loss, delta=width * last)))
-    return replace(found, problem=prepared.problem, start_is_solution=False)
+        found = on_ball(excess, found.start)
+    return found
 
 
-def sharpened(
-    make: Callable[[Quantile], Problem], prepared: PreparedFit, tol: float, max_iter: int
+def _sharpened(
+    model: Any,
+    smoothed: Callable[[float], Problem],
+    prepared: PreparedFit,
+    tol: float,
+    centre: float,
+    left: Callable[[], float | None],
 ) -> tuple[Problem, Array | None]:
-    """The problem whose smoothing accounts for half of the tolerance, and a point to begin at.
+    """The problem whose smoothing accounts for half of the tolerance over its ball, and a point to begin at.
 
     Where the time limit ends before, or the gap of the loss itself meets the tolerance, the problem that was reached.
     """
     problem, start = prepared.problem, prepared.start
-    f = problem.objective
-    loss: Any = f.loss
-    width = loss.delta / f.structure.smoothing_error  # of the parabola for each unit of the excess
-    centre = float(f.reported(f.point(np.zeros(f.shape))))
-    excess, due = FIRST * centre, 0.5 * max(tol, LEAST_TOL) * LEAST * centre
+    excess, due = FIRST * centre, tol * LEAST * centre
     for _ in range(MOST):
         if not excess > due:
             break
-        problem = make(replace(loss, delta=width * excess))
-        f = problem.objective
-        settings: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "time_limit": prepared.left(), "record": 0}
-        found = raise_if_interrupted(minimize(f, prepared.ball, start=start, **settings))
+        problem = smoothed(excess)
+        settings = {"tol": model.tol, "max_iter": model.max_iter, "time_limit": left(), "record": 0}
+        found = raise_if_interrupted(minimize(problem.objective, prepared.ball, start=start, **settings))
         # The minimum is at least the bound, so that this is at most half of the tolerance.
-        start, due = found.w, max(due, 0.5 * max(tol, LEAST_TOL) * (found.bound or 0.0))
-        clear = found.status is Status.CONVERGED and found.relative_gap <= CLEARLY * tol
+        start, due = found.w, max(due, tol * (found.bound or 0.0))
+        clear = found.status is Status.CONVERGED and found.relative_gap <= CLEARLY * model.tol
         if clear or found.status is Status.TIME_LIMIT:
             return problem, start  # a sharper one would have nothing to add, or no time to prove as much
         excess = max(excess / SHARPER, due)
         if found.status is Status.MAX_ITER:
-            due = max(due, 0.5 * max(tol, LEAST_TOL) * found.value)
+            due = max(due, tol * found.value)
             break
-    return make(replace(loss, delta=width * due)) if due > 0.0 else problem, start
+    return smoothed(due) if due > 0.0 else problem, start

@@ -11,25 +11,19 @@ import importlib
 import os
 from dataclasses import fields, is_dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from projfree import losses, persist, sampling, sets, solvers, steps
 from projfree.algebra import Point
 from projfree.checks import Array, shown
-from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.encoding import pack_encoder, unpack_encoder
 from projfree.estimators.paths import RadiusPath
 from projfree.losses.base import Loss
 from projfree.run import Certificate, Result, Status, Trace
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import State
-
-if TYPE_CHECKING:
-    from sklearn.pipeline import Pipeline
-
-    from projfree.completion.recommend import Recommender
 
 KIND = "model"
 CLASSES = (
@@ -61,7 +55,7 @@ def _types_of(model: Any) -> dict[str, type]:
     return TYPES | {cls.__name__: cls for cls in getattr(model, "_saved_types", ())}
 
 
-def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLike[str]) -> None:
+def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to the folder ``path``, replacing atomically a model that was saved there before.
 
     Parameters
@@ -85,27 +79,20 @@ def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLi
     ...     load(folder)
     ConstrainedRegressor()
     """
-    encoder, model = _parts(model)
-    name = type(model).__name__
+    encoder = None
+    if getattr(model, "steps", None) and hasattr(model.steps[0][1], "transformers_"):
+        (_, encoder), (_, model) = model.steps
+    name, types = type(model).__name__, _types_of(model)
     if name not in CLASSES or not (hasattr(model, "result_") or hasattr(model, "factors_")):
         raise TypeError(f"`save` takes a fitted model, one of {', '.join(CLASSES)}, got {shown(model)}.")
-    given = {key: value for key, value in model.get_params(deep=False).items() if key not in NEVER_SAVED}
-    types = _types_of(model)
-    parameters = {
-        key: _plain_or_none(value) if key in FOR_FITS else encode(value, key, types) for key, value in given.items()
-    }
-    kept = {key: value for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
-    fitted = {key: encode(value, key, types) for key, value in kept.items()}
-    tree = {"class": name, "parameters": parameters, "fitted": fitted}
+    parameters = {key: value for key, value in model.get_params(deep=False).items() if key not in NEVER_SAVED}
+    for key in set(FOR_FITS) & set(parameters):
+        parameters[key] = parameters[key] if isinstance(parameters[key], bool | int | float | str) else None
+    fitted = {key: value for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
+    tree: dict[str, Any] = {"class": name}
+    for part, values in (("parameters", parameters), ("fitted", fitted)):
+        tree[part] = {key: encode(value, key, types) for key, value in values.items()}
     persist.save(path, tree if encoder is None else {**tree, "encoder": pack_encoder(encoder)}, kind=KIND)
-
-
-def _parts(model: Any) -> tuple[Any, Any]:
-    """The encoder, if the model is a pipeline that begins with one, and the model itself."""
-    steps = getattr(model, "steps", None)
-    if isinstance(steps, list) and len(steps) == 2 and hasattr(steps[0][1], "transformers_"):
-        return steps[0][1], steps[1][1]
-    return None, model
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -137,16 +124,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         return _model(tree)
     except _UnknownError as error:
-        raise ValueError(
-            f"{str(path)!r} needs {error}, which this projfree does not know; upgrade projfree."
-        ) from error
-    except DamageError as error:
-        raise ValueError(f"{str(path)!r} is damaged: {error}; restore it from a copy, or save again.") from error
+        message = f"{str(path)!r} needs {error}, which this projfree does not know; upgrade projfree."
+        raise ValueError(message) from error
     except Exception as error:  # settings are checked where they are made, each in its own way
-        raise ValueError(
-            f"{str(path)!r} is damaged: it holds no model ({type(error).__name__}); restore it from a copy, or save "
-            "again."
-        ) from error
+        why = error if isinstance(error, DamageError) else f"it holds no model ({type(error).__name__})"
+        message = f"{str(path)!r} is damaged: {why}; restore it from a copy, or save again."
+        raise ValueError(message) from error
 
 
 def _model(tree: Any) -> Any:
@@ -177,11 +160,8 @@ def encode(value: Any, where: str, types: dict[str, type]) -> Any:
     if value is None or isinstance(value, bool | int | float | str | np.generic):
         return value
     if isinstance(value, np.ndarray):
-        return (
-            value
-            if not value.dtype.hasobject
-            else _tagged("objects", [encode(v, where, types) for v in value.tolist()])
-        )
+        objects = value.dtype.hasobject
+        return _tagged("objects", [encode(v, where, types) for v in value.tolist()]) if objects else value
     if isinstance(value, list | tuple):
         return type(value)(encode(item, where, types) for item in value)
     if isinstance(value, dict):
@@ -192,12 +172,8 @@ def encode(value: Any, where: str, types: dict[str, type]) -> Any:
         return _tagged("trace", value.columns())
     if types.get(type(value).__name__) is type(value):
         left_out = DROPPED if isinstance(value, Result) else ()
-        inside = {
-            f.name: encode(getattr(value, f.name), where, types)
-            for f in fields(cast("Any", value))
-            if f.name not in left_out
-        }
-        return {"type": type(value).__name__, "fields": inside}
+        names = [each.name for each in fields(cast("Any", value)) if each.name not in left_out]
+        return _tagged(type(value).__name__, {name: encode(getattr(value, name), where, types) for name in names})
     raise TypeError(
         f"`save` cannot write `{where}` = {shown(value)}; it writes numbers, strings, arrays, and losses, sets and "
         "solvers of projfree."
@@ -231,10 +207,6 @@ def decode(value: Any, types: dict[str, type]) -> Any:
 
 def _tagged(name: str, content: Any) -> dict[str, Any]:
     return {"type": name, "fields": content}
-
-
-def _plain_or_none(value: Any) -> Any:
-    return value if value is None or isinstance(value, bool | int | float | str) else None
 
 
 # ---------------------------------------------------------------------- what a saved model must look like
@@ -290,11 +262,12 @@ def check_linear(model: Any) -> None:
     need(coef.ndim in (1, 2) and coef.shape[-1] == d, f"coef_ has the shape {coef.shape} for {d} features")
     outputs = coef.shape[:-1]
     finite("intercept_", held.get("intercept_"), (), outputs)
-    names = held.get("feature_names_in_")
-    if names is not None:
-        need(len(names) == d and all(isinstance(name, str) for name in names), f"feature_names_in_ has not {d} names")
-    for name in ("classes_", "tasks_"):
-        need(name not in held or _labels(held[name]), f"{name} is no array of different labels")
+    names = held.get("feature_names_in_", ["x"] * d)
+    need(len(names) == d and all(isinstance(name, str) for name in names), f"feature_names_in_ has not {d} names")
+    for name in {"classes_", "tasks_"} & set(held):
+        labels = held[name]
+        several = isinstance(labels, np.ndarray) and labels.ndim == 1 and len({*labels.tolist()}) == len(labels) > 0
+        need(several, f"{name} is no array of different labels")
     if "tasks_" in held:
         need(outputs == held["tasks_"].shape, "coef_ has not a row for each task")
     elif hasattr(type(model), "decision_function"):
@@ -303,26 +276,18 @@ def check_linear(model: Any) -> None:
     _check_result(held["result_"], held["ball_"], d)
 
 
-def _labels(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim == 1 and len({*value.tolist()}) == len(value) > 0
-
-
 def _check_result(result: Result, ball: ConstraintSet, d: int) -> None:
-    w, certificate = finite("result_.w", result.w), result.certificate
+    w, proof = finite("result_.w", result.w), result.certificate
     need(w.ndim in (1, 2) and w.shape[0] <= d + 1, f"result_.w has the shape {w.shape} for {d} features")
     need(ball.contains(w), "result_.w lies outside the ball")
     finite("result_.value", result.value, ())
-    for name in ("w", "witness"):
-        finite(f"certificate_.{name}", getattr(certificate, name), w.shape)
-    need(np.array_equal(certificate.w, w), "certificate_ is about another point than result_")
-    intercepts = {
-        "result_.intercept": result.intercept,
-        "certificate_.intercept": certificate.intercept,
-        "certificate_.witness_intercept": certificate.witness_intercept,
-    }
-    for name, offset in intercepts.items():
-        if offset is not None:
-            finite(name, offset, w.shape[1:])
+    finite("the witness", proof.witness, w.shape)
+    need(
+        np.array_equal(finite("the certified point", proof.w), w), "its certificate is about another point than result_"
+    )
+    for intercept in (result.intercept, proof.intercept, proof.witness_intercept):
+        if intercept is not None:
+            finite("an intercept of result_", intercept, w.shape[1:])
     if result.bound is not None:
         bound, value = float(result.bound), float(result.value)
         need(not np.isnan(bound) and bound <= value + 1e-6 * abs(value) + 1e-12, "result_.bound is above the value")

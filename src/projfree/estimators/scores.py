@@ -1,16 +1,14 @@
-"""Scores of linear models: on arrays, for many coefficients at once, and on data whose rows are elsewhere."""
+"""Scores of linear models: on arrays, and on data whose rows are elsewhere."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from projfree.algebra import UNIT, Point, frozen
-from projfree.checks import Array, shown
+from projfree.checks import Array
 from projfree.data import Data
 from projfree.data.rows import Rows, Step
 from projfree.losses.base import LogLinkLoss, Loss
@@ -23,16 +21,16 @@ def has_deviance(loss: Loss) -> bool:
     return not math.isfinite(loss.smoothness)
 
 
-def deviances(loss: Loss, u: Array, y: Array, mean: Array) -> tuple[Array, Array, Array]:
-    """For each row the deviance of a linear prediction, that of the mean of the targets, and the rounding of both."""
+def terms(loss: Loss, u: Array, y: Array, mean: Array) -> tuple[Array, Array, Array]:
+    """For each row the loss of a linear prediction, that of the mean of the targets, and the rounding of both.
+
+    The loss is the deviance for Poisson and Gamma losses, else the square.
+    """
+    if not has_deviance(loss):
+        return (y - loss.mean(u)) ** 2, np.broadcast_to((y - mean) ** 2, u.shape), np.zeros(u.shape)
     null = np.broadcast_to(log_of(mean), u.shape)
     floor = loss.floor(y) if isinstance(loss, LogLinkLoss) else np.zeros(u.shape)
     return loss.value(u, y), np.where(mean > 0.0, loss.value(null, y), 0.0), 2.0 * UNIT * loss.rounding * floor
-
-
-def squares(loss: Loss, u: Array, y: Array, mean: Array) -> tuple[Array, Array, Array]:
-    """For each row the squares that a linear prediction and the mean of the targets leave, and their rounding."""
-    return (y - loss.mean(u)) ** 2, np.broadcast_to((y - mean) ** 2, u.shape), np.zeros(u.shape)
 
 
 def explained(loss: Loss, y: Array, u: Array, weight: Array | None = None) -> float:
@@ -40,8 +38,8 @@ def explained(loss: Loss, y: Array, u: Array, weight: Array | None = None) -> fl
 
     As in scikit-learn's `PoissonRegressor` and `r2_score`; the mean over outputs where there are several.
     """
-    terms = (deviances if has_deviance(loss) else squares)(loss, u, y, np.average(y, axis=0, weights=weight))
-    return _explained_part(*(np.average(each, axis=0, weights=weight) for each in terms))
+    found = terms(loss, u, y, np.average(y, axis=0, weights=weight))
+    return _explained_part(*(np.average(each, axis=0, weights=weight) for each in found))
 
 
 def _explained_part(own: Array, null: Array, rounding: Array) -> float:
@@ -84,29 +82,23 @@ class Explained(Step):
     mean: Array
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        terms = deviances if has_deviance(self.loss) else squares
         found = terms(self.loss, images[0] + self.b, rows.y, self.mean)
         return None, np.ravel([np.atleast_1d(weigh(each, rows.s).sum(axis=0)) for each in found])
 
 
-def data_score(model: Any, data: Data) -> float:
-    """The accuracy of a classifier, or the part that a regressor explains, from sums formed where the rows are."""
-    w, b = np.asarray(model.coef_).T, np.asarray(model.intercept_)
-    step: Step
-    if is_classifier(model):
-        if w.shape[1:] == (1,):
-            w, b = w[:, 0], b[0]
-        step = Correct(model.classes_, b)
-    else:
-        step = Explained(model.loss_, b, data.mean_target())
-    sums = data.open().fold(step, (Point(frozen(np.array(w, dtype=np.float64))),))
-    return float(sums[0]) if is_classifier(model) else _explained_part(*sums.reshape(3, -1))
+def _sums(data: Data, step: Step, coef: Array) -> Array:
+    return np.asarray(data.open().fold(step, (Point(frozen(np.array(coef.T, dtype=np.float64))),)))
 
 
-def refuse_scorer(model: Any, scoring: Any) -> None:
-    """Raise where a score would have to look at single rows of data that are elsewhere."""
-    own = "accuracy" if is_classifier(model) else "r2"
-    if scoring is not None and scoring != own:
-        raise ValueError(
-            f"`scoring` must be None or {own!r} where rows are not at hand, got {shown(scoring)}; give arrays."
-        )
+def accuracy_on_data(classes: Array, data: Data, coef: Array, intercept: Array) -> float:
+    """The accuracy of a classifier."""
+    one = len(coef) == 1
+    step = Correct(classes, intercept[0] if one else intercept)
+    return float(_sums(data, step, coef[0] if one else coef)[0])
+
+
+def explained_of_data(loss: Loss, data: Data, coef: Array, intercept: Array) -> float:
+    """The part that a regressor explains, R2 or D2."""
+    return _explained_part(
+        *_sums(data, Explained(loss, np.asarray(intercept), data.mean_target()), coef).reshape(3, -1)
+    )
