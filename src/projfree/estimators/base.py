@@ -188,7 +188,7 @@ class LinearModel:
         rows = model._training_set(X, y, sample_weight)
         problem = model._problem(rows, self.loss_)
         checked = self.result_.certificate.verify(objective=problem.objective)
-        same = self._attains(checked.value, rows) if problem.eliminated else self._is_point_of(problem, rows)
+        same = model._attains(checked.value, rows) if problem.eliminated else model._is_point_of(problem, rows)
         if problem.scaling is not None:  # a scaling that is not that of these columns makes another problem
             model.standardize = True
             own = model._problem(rows, self.loss_).scaling

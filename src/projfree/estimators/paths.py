@@ -22,7 +22,7 @@ from sklearn.linear_model import lasso_path
 from projfree.algebra import UNIT
 from projfree.checks import Array
 from projfree.estimators.inputs import TrainingSet
-from projfree.estimators.penalty import at_zero, has_working_sets, minimize_with_penalty, newton
+from projfree.estimators.penalty import at_zero, curvature_at_zero, newton, penalty_method
 from projfree.estimators.problem import Problem, inside, own_norm
 from projfree.objectives import QuadraticForm
 from projfree.objectives.base import Evaluation
@@ -111,10 +111,9 @@ class PathSolver:
         if factor is not None:
             self.power, self.factor = (2, factor) if ridge else (1, factor)
             self._solve = self._spectrum if ridge else self._coordinate_descent
-        elif ridge and (known.hessian or known.quadratic):
-            self.power, self._solve = 2, self._newton
-        elif has_working_sets(self.f, self.ball):
-            self.power, self._solve, self.tol = 1, self._working_sets, max(model.tol, SCORED_SETS)
+        elif (method := penalty_method(self.f, self.ball)) is not None:
+            self.power, self.method, self._solve = 2 if method is newton else 1, method, self._penalties
+            self.tol = max(model.tol, SCORED if method is newton else SCORED_SETS)
 
     def solve(self, levels: Array) -> list[Solution]:
         """The solutions at these levels, which go from strong to weak; each is solved once."""
@@ -181,20 +180,22 @@ class PathSolver:
 
         A loss like Huber's curves less where rows are far from its minimum than on the way there.
         """
-        (_, y), unit = self._trail[0], resized(self.ball, 1.0)
-        here = self.f.evaluate(self.f.point(self.solve(np.array([math.inf]))[0][0]))
-        vertex, hessian = unit.lmo(here.slope.gradient), self.f.hessian(here.point)
-        vertex[self.ball.structure(self.f.shape).free] = 0.0
-        curvature = 0.0 if hessian is None else float(np.vdot(vertex, hessian.times(vertex)))
-        largest, mu = self.f.smoothness(), self._target / self._ratio
+        y, zero = self._trail[0][1], self.f.evaluate(self.f.point(self.solve(np.array([math.inf]))[0][0]))
 
-        def at(h: float) -> float:
-            slope = h / mu if self.power else -h
+        def at(curvature: float) -> float:
+            slope = curvature * self._ratio / self._target if self.power else -curvature
             return (self._height(self._target) - y) / slope
 
-        x = at(max(curvature, UNIT * largest))
-        while x > at(largest) and self.multiplier(1.0 / x if self.power else x) < 0.5 * self._target:
-            x = max(x / FACTOR, at(largest))
+        def near(x: float) -> bool:
+            return self.multiplier(1.0 / x if self.power else x) >= 0.5 * self._target
+
+        curvature = curvature_at_zero(self.f, self.ball, zero)
+        if curvature > 0.0 and near(x := at(curvature)):
+            return x
+        closest = at(self.f.smoothness())
+        x = closest / UNIT
+        while x > closest and not near(x):
+            x = max(x / FACTOR, closest)
         return x
 
     # ------------------------------------------------------------------ solvers
@@ -206,31 +207,19 @@ class PathSolver:
         self._multipliers.update(zip(levels.tolist(), found.multipliers.tolist(), strict=True))
         return [(result.w, result.intercept) for result in found.results]
 
-    def _evaluations(self, levels: Array, step: Callable[[float, Evaluation], Evaluation]) -> list[Solution]:
-        """The points to which a step leads from level to level."""
-        here = self.here or self.f.evaluate(self.f.point(self.w), keep=True)
-        found = []
+    def _penalties(self, levels: Array) -> list[Solution]:
+        """Penalties that a single fit solves by Newton's method or on working sets."""
+        here, found = self.here or self.f.evaluate(self.f.point(self.w), keep=True), []
         for level in levels.tolist():
-            here = step(level, here)
+            here, _ = self.method(self.f, self.ball, level, here, self.tol)
             found.append((here.point.w, here.intercept))
         self.here = here
         return found
 
-    def _working_sets(self, levels: Array) -> list[Solution]:
-        return self._evaluations(
-            levels, lambda level, here: minimize_with_penalty(self.f, self.ball, level, here, self.tol)[0]
-        )
-
-    def _newton(self, levels: Array) -> list[Solution]:
-        held = np.ones(self.f.shape)
-        held[self.ball.structure(self.f.shape).free] = 0.0
-        return self._evaluations(levels, lambda level, here: newton(self.f, level * held, here, self.tol)[0])
-
     def _spectrum(self, levels: Array) -> list[Solution]:
         r"""Least squares with an l_2 penalty: :math:`w = V\,(V^T b / (h + \lambda))`."""
-        h, V, b = self.factor.h, self.factor.V, self.factor.b
-        scaled = b / (h + levels[:, None]).reshape(len(levels), -1, *[1] * (b.ndim - 1))
-        points = np.moveaxis(np.tensordot(V, scaled, axes=(1, 1)), 1, 0)
+        h, b = self.factor.h, self.factor.b
+        points = [self.factor.times(_by(1.0 / (h + level), b)) for level in levels.tolist()]
         return [(w, self.factor.intercept(w)) for w in points]
 
     def _coordinate_descent(self, levels: Array) -> list[Solution]:
@@ -255,14 +244,15 @@ class PathSolver:
 class Factor:
     r"""Squares as :math:`\|A w - t\|^2 + c`, with :math:`2 A^T A = V \operatorname{diag}(h) V^T`.
 
-    A has no more rows than there are features; ``b`` is :math:`2 V^T A^T t`, and ``intercept(w)`` that of a solution.
+    A has no more rows than there are features; ``b`` is :math:`2 V^T A^T t`, ``times(c)`` is :math:`V c`, and
+    ``intercept(w)`` that of a solution.
     """
 
     A: Array
     t: Array
     h: Array
-    V: Array
     b: Array
+    times: Callable[[Array], Array]
     intercept: Callable[[Array], Any]
 
     @classmethod
@@ -280,7 +270,7 @@ class Factor:
         kept = h > _rounding(h)
         h, V = h[kept], V[:, kept]
         b, root = V.T @ form.b, np.sqrt(0.5 * h)
-        return cls(root[:, None] * V.T, _by(0.5 / root, b), h, V, b, form.intercept)
+        return cls(root[:, None] * V.T, _by(0.5 / root, b), h, b, lambda c: V @ c, form.intercept)
 
     @classmethod
     def of_rows(cls, table: TrainingSet, scaling: Any, intercept: bool) -> Factor:
@@ -294,7 +284,8 @@ class Factor:
         h, U = np.linalg.eigh(A @ A.T)
         kept = h > _rounding(h)
         root, U = np.sqrt(h[kept]), U[:, kept]
-        return cls(A, t, 2.0 * h[kept], A.T @ (U / root), _by(2.0 * root, U.T @ t), lambda w: level - mean @ w)
+        b = _by(2.0 * root, U.T @ t)
+        return cls(A, t, 2.0 * h[kept], b, lambda c: A.T @ (U @ _by(1.0 / root, c)), lambda w: level - mean @ w)
 
 
 def _rounding(h: Array) -> float:

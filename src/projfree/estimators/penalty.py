@@ -56,9 +56,11 @@ GAP_SETTLED = 1e-8
 #: A point is a minimiser if its optimality conditions hold up to this part; for Newton's method up to its root, beside
 #: the gradient of the penalty, where rounding allows no more. Else the root is looked for.
 SETTLED = 1e-6
-#: A Hessian of d parameters costs as much as d products, and conjugate gradients take tens of them for a step: below 50
-#: parameters it is formed at once, and larger ones, of at most 2,000, where 500 products do not solve for a step.
+#: A Hessian of d parameters costs as much as d products, and conjugate gradients take tens of them for a step, so that
+#: up to 50 parameters it is formed; and no more than 500 products are taken for a step.
 FORMED, PRODUCTS = 50, 500
+#: ``(f, ball, weight, evaluation to begin at, relative gap)``: the last evaluation, and whether it has that gap.
+PenaltyMethod = Callable[[SmoothFunction, ConstraintSet, float, Evaluation, float], tuple[Evaluation, bool]]
 #: The relative accuracy of a radius, that of the default tolerance of a fit.
 RADIUS_ACCURACY = 1e-6
 #: The gap of a solve as a part of mu r at most; its root is about the error of mu, so that it falls with the square of
@@ -103,26 +105,24 @@ def penalised_point(
     Entries that the ball leaves free are not penalised. ``start`` is a point near the minimiser. The second of what is
     returned says whether the minimiser was found.
     """
-    begin = np.zeros(f.shape) if start is None else start
-    structure, settled = ball.structure(f.shape), False
-    lp = structure.lp if structure.weights is None else None
-    if lp is not None and lp.p == 2.0 and (f.structure.hessian or f.structure.quadratic):
-        penalty = np.full(f.shape, weight)
-        penalty[structure.free] = 0.0
-        here, settled = newton(f, penalty, f.evaluate(f.point(begin), keep=True), GAP)
-        begin = here.point.w
-    elif has_working_sets(f, ball):
-        own = _small_form(f) or f
-        here, settled = minimize_with_penalty(own, ball, weight, own.evaluate(own.point(begin), keep=True), GAP_SETTLED)
+    begin, settled = np.zeros(f.shape) if start is None else start, False
+    if (method := penalty_method(f, ball)) is not None:
+        own = f if method is newton else _small_form(f) or f
+        gap = GAP if method is newton else GAP_SETTLED
+        here, settled = method(own, ball, weight, own.evaluate(own.point(begin), keep=True), gap)
         begin = here.point.w
     return (begin, settled) if settled or expired() else root_point(f, ball, weight, begin)
 
 
-def has_working_sets(f: SmoothFunction, ball: ConstraintSet) -> bool:
-    """Whether Newton steps on working sets solve the problem: a norm that adds the norms of entries or groups."""
+def penalty_method(f: SmoothFunction, ball: ConstraintSet) -> PenaltyMethod | None:
+    """`newton` for l_2, `minimize_with_penalty` for norms that add those of entries or groups, None for others."""
     structure = ball.structure(f.shape)
+    lp = structure.lp if structure.weights is None else None
+    if lp is not None and lp.p == 2.0 and (f.structure.hessian or f.structure.quadratic):
+        return newton
     flat = None if len(structure.free) else structure.group_l1
-    return flat is not None and not flat.tight and f.structure.hessian and f.convex and not f.structure.smoothing_error
+    sets = flat is not None and not flat.tight and f.structure.hessian and f.convex and not f.structure.smoothing_error
+    return minimize_with_penalty if sets else None
 
 
 def _small_form(f: SmoothFunction) -> QuadraticForm | None:
@@ -134,57 +134,55 @@ def _small_form(f: SmoothFunction) -> QuadraticForm | None:
     return f.quadratic_form() if small else None
 
 
-def newton(f: SmoothFunction, penalty: Array, here: Evaluation, gap: float) -> tuple[Evaluation, bool]:
-    r"""Newton's method on f plus half of the sum of ``penalty * w**2``, and whether it has reached the relative gap.
+def newton(
+    f: SmoothFunction, ball: ConstraintSet, weight: float, here: Evaluation, gap: float
+) -> tuple[Evaluation, bool]:
+    r"""Newton's method on :math:`f + \tfrac\lambda2 \|w\|^2`, and whether it has reached the relative gap.
 
-    The sum is :math:`\lambda`-strongly convex, so that a gradient s proves a gap of at most
-    :math:`\|s\|^2 / (2 \lambda)`.
+    The sum is :math:`\lambda`-strongly convex in the entries that the ball holds, so that a gradient s proves a gap of
+    at most :math:`\|s\|^2 / (2 \lambda)`.
     """
-    d, weight, form = f.shape[0], float(penalty.max()), _small_form(f)
+    d, form, penalty = f.shape[0], _small_form(f), np.full(f.shape, weight)
+    penalty[ball.structure(f.shape).free] = 0.0
     if form is not None:
         solve = _factorised(form.H + np.diag(penalty.reshape(d, -1)[:, 0]))
         w = solve(form.b.reshape(d, -1)).reshape(f.shape)
         if np.linalg.norm(form.H @ w + penalty * w - form.b) <= SETTLED * np.linalg.norm(form.b):
             return f.evaluate(f.point(w), keep=True), True
     first, scale = float(np.linalg.norm(here.slope.gradient)), None
-    formed = form is None and math.prod(f.shape) <= FORMED and f.structure.hessian
     for left in reversed(range(STEPS + 1)):
         w, slope = here.point.w, here.slope.gradient + penalty * here.point.w
         size, goal = float(np.linalg.norm(slope)), math.sqrt(2.0 * weight * gap * abs(here.value)) + ROUNDING * first
         if size <= goal or not left or expired():
             break
         try:
-            step = None
-            products = f.hessian(here.point)
-            assert products is not None
-            if not formed:
-                scale = products.diagonal() + penalty if scale is None else scale
+            hessian = f.hessian(here.point)
+            assert hessian is not None
+            if form is None and math.prod(f.shape) <= FORMED and f.structure.hessian:
+                step = _factorised(hessian.matrix + np.diag(penalty.ravel()))(slope.ravel()).reshape(f.shape)
+            else:
+                scale = hessian.diagonal() + penalty if scale is None else scale
                 # Newton converges superlinearly if the residual falls with the slope.
                 rtol = max(0.1 * goal / size, 0.0 if f.structure.quadratic else min(0.1, math.sqrt(size / first)))
-                step = _conjugate_gradients(products, penalty, slope, scale, rtol)
-            if step is None and f.structure.hessian and w.size <= MOST_PARAMETERS:
-                formed = True
-                solve = _factorised(products.matrix + np.diag(penalty.ravel()))
-                step = solve(slope.ravel()).reshape(f.shape)
+                step = _conjugate_gradients(hessian, penalty, slope, scale, rtol)
         except Expired:
             break
-        there = None if step is None else _descent(f, here, w - step, lambda v: 0.5 * float(np.vdot(penalty * v, v)))
+        there = _descent(f, here, w - step, lambda v: 0.5 * float(np.vdot(penalty * v, v)))
         if there is None:
             break
         here = there
     return here, size <= max(goal, math.sqrt(SETTLED) * float(np.linalg.norm(penalty * here.point.w)))
 
 
-def _conjugate_gradients(products: Hessian, penalty: Array, slope: Array, scale: Array, rtol: float) -> Array | None:
-    """A step up to a relative residual, None where that takes too many products."""
+def _conjugate_gradients(hessian: Hessian, penalty: Array, slope: Array, scale: Array, rtol: float) -> Array:
+    """A step up to a relative residual, or as far as some hundred products lead."""
     from scipy.sparse import diags_array
     from scipy.sparse.linalg import LinearOperator, cg
 
     shape, own = slope.shape, penalty.ravel()
-    H = LinearOperator(2 * (own.size,), lambda v: products.times(v.reshape(shape)).ravel() + own * v, dtype=float)
+    H = LinearOperator(2 * (own.size,), lambda v: hessian.times(v.reshape(shape)).ravel() + own * v, dtype=float)
     M = diags_array(1.0 / np.where(scale > 0.0, scale, 1.0).ravel())
-    found, left = cg(H, slope.ravel(), rtol=min(rtol, 0.1), maxiter=PRODUCTS, M=M)
-    return None if left else found.reshape(slope.shape)
+    return np.asarray(cg(H, slope.ravel(), rtol=min(rtol, 0.1), maxiter=PRODUCTS, M=M)[0].reshape(shape))
 
 
 def _factorised(H: Array) -> Callable[[Array], Array]:
@@ -287,7 +285,8 @@ def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Arr
     if not high > ZERO_RADIUS:
         return zero.point.w, True
     norm, w, value = own_norm(ball, start), start, zero.value
-    radius = norm if norm > 0.0 else min(high, _first_radius(f, ball, zero, steepest))
+    curvature = 0.0 if norm > 0.0 else curvature_at_zero(f, ball, zero)
+    radius = norm if norm > 0.0 else min(high, steepest / curvature if curvature > 0.0 else 1.0)
     before, share = (steepest, 0.0) if power == 1.0 else None, GAP_SHARE
     known, stalled, slope = False, 0, 1.0 / steepest
     for _ in range(SOLVES):
@@ -330,15 +329,14 @@ def at_zero(f: SmoothFunction, ball: ConstraintSet) -> Evaluation:
     return f.evaluate(f.point(w, found.intercept))
 
 
-def _first_radius(f: SmoothFunction, ball: ConstraintSet, zero: Evaluation, steepest: float) -> float:
-    """How far it is to the minimum of a quadratic model along the first vertex; one where no curvature is known."""
-    H = f.hessian(zero.point)
-    if H is None:
-        return 1.0
+def curvature_at_zero(f: SmoothFunction, ball: ConstraintSet, zero: Evaluation) -> float:
+    """The curvature of f at zero along the first vertex of the unit ball, 0 where none is known."""
+    hessian = f.hessian(zero.point)
+    if hessian is None:
+        return 0.0
     vertex = resized(ball, 1.0).lmo(zero.slope.gradient)
     vertex[ball.structure(f.shape).free] = 0.0
-    curvature = float(np.vdot(vertex, H.times(vertex)))
-    return steepest / curvature if curvature > 0.0 else 1.0
+    return float(np.vdot(vertex, hessian.times(vertex)))
 
 
 def _solved(f: SmoothFunction, ball: ConstraintSet, start: Array | None, tol: float) -> Result:
