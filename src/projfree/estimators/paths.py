@@ -22,7 +22,7 @@ from sklearn.linear_model import lasso_path
 from projfree.algebra import UNIT
 from projfree.checks import Array
 from projfree.estimators.inputs import TrainingSet
-from projfree.estimators.penalty import at_zero, curvature_at_zero, newton, penalty_method
+from projfree.estimators.penalty import at_zero, curvature_at_zero, minimize_with_penalty, penalty_method
 from projfree.estimators.problem import Problem, inside, own_norm
 from projfree.objectives import QuadraticForm
 from projfree.objectives.base import Evaluation
@@ -112,8 +112,9 @@ class PathSolver:
             self.power, self.factor = (2, factor) if ridge else (1, factor)
             self._solve = self._spectrum if ridge else self._coordinate_descent
         elif (method := penalty_method(self.f, self.ball)) is not None:
-            self.power, self.method, self._solve = 2 if method is newton else 1, method, self._penalties
-            self.tol = max(model.tol, SCORED if method is newton else SCORED_SETS)
+            self.method, self._solve, self.power = method, self._penalties, 2
+            if method is minimize_with_penalty:
+                self.power, self.tol = 1, max(model.tol, SCORED_SETS)
 
     def solve(self, levels: Array) -> list[Solution]:
         """The solutions at these levels, which go from strong to weak; each is solved once."""

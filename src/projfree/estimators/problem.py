@@ -146,8 +146,8 @@ def _tasks(
     assert task is not None
     scaling, scale = None, np.ones(X.shape[1])
     if standardize:
-        own = _deviations(X, rows.weight) if isinstance(standardize, bool) else standardize[1]
-        scaling, scale = (np.zeros(X.shape[1]), own), own
+        scaling = np.zeros(X.shape[1]), _scaling(rows.data, standardize, centre=False)[1]
+        scale = scaling[1]
     if not intercept:
         data: Data = TaskData(X / scale, y, task, rows.weight, rows.tasks)
         return Problem(Objective(loss, data), lambda w, b: (w / scale[:, None], np.zeros(rows.tasks)), scaling)
@@ -192,12 +192,6 @@ def _means(Z: Array, task: Array, rows: TrainingSet) -> Array:
     total = np.bincount(task, weights=s, minlength=rows.tasks)
     sums = np.stack([np.bincount(task, weights=s * z, minlength=rows.tasks) for z in Z.T], axis=1)
     return np.asarray(sums / np.where(total > 0, total, 1.0)[:, None])
-
-
-def _deviations(X: Array, weight: Array | None) -> Array:
-    mean = np.average(X, axis=0, weights=weight)
-    deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
-    return np.where(deviation > 1e-12 * np.maximum(np.abs(mean), 1e-300), deviation, 1.0)
 
 
 # ---------------------------------------------------------------------- free columns of squares
@@ -355,13 +349,10 @@ def _free_bound(rows: TrainingSet, intercept: bool) -> float:
 def labels(groups: Any) -> tuple[int, ...]:
     """Labels of any kind as whole numbers; a list of lists of columns names the groups one after the other."""
     if isinstance(groups, Sequence) and groups and all(isinstance(g, list | tuple | np.ndarray) for g in groups):
-        places = np.concatenate([np.asarray(g, dtype=np.intp) for g in groups])
-        if sorted(places.tolist()) != list(range(len(places))):
+        owner = [(int(column), k) for k, members in enumerate(groups) for column in members]
+        if [column for column, _ in sorted(owner)] != list(range(len(owner))):
             raise ValueError("`feature_groups` as lists of columns must name each column once, from 0.")
-        owner: Array = np.empty(len(places), dtype=np.intp)
-        for label, members in enumerate(groups):
-            owner[np.asarray(members, dtype=np.intp)] = label
-        return tuple(owner.tolist())
+        return tuple(k for _, k in sorted(owner))
     return tuple(np.unique(np.asarray(groups), return_inverse=True)[1].tolist())
 
 
@@ -380,9 +371,8 @@ def ball_through(ball: ConstraintSet, w: Array) -> ConstraintSet:
 
 def own_norm(ball: ConstraintSet, w: Array) -> float:
     """The norm of the ball behind a set, of the part of ``w`` that lies in it."""
-    if isinstance(ball, WithFree):
-        return own_norm(ball.ball, ball.split(w)[0])
-    inner = ball.ball if isinstance(ball, Positive) else ball
+    inner, w = (ball.ball, ball.split(w)[0]) if isinstance(ball, WithFree) else (ball, w)
+    inner = inner.ball if isinstance(inner, Positive) else inner
     if not isinstance(inner, NormBall):
         raise TypeError(f"penalties and radius grids need a norm ball, got {shown(ball)}; give the set a size.")
     return inner.norm(w)
@@ -394,12 +384,7 @@ def inside(ball: ConstraintSet, w: Array | None, shape: tuple[int, ...]) -> Arra
         return None
     if ball.contains(w):
         return w
-    radius = radius_of(ball)
-    if radius is not None and not isinstance(ball, WithFree):
-        try:
-            shrunk: Array = w * (radius / own_norm(ball, w))
-        except TypeError:
-            shrunk = w
-        if ball.contains(shrunk):
-            return shrunk
+    inner = ball.ball if isinstance(ball, Positive) else ball
+    if isinstance(inner, NormBall) and ball.contains(shrunk := w * (inner.radius / inner.norm(w))):
+        return np.asarray(shrunk)
     return ball.project(w) if ball.structure(shape).projection != "none" else None

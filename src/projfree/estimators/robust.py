@@ -98,16 +98,16 @@ def _matching_huber(loss: Huber | BiWeight) -> Huber:
 
 def _scale_after(
     model: Any, rows: TrainingSet, first: PreparedFit, left: Callable[[], float | None]
-) -> tuple[Array, float]:
+) -> tuple[Array | None, float]:
     """The coefficients of a rough fit, and the scale of its residuals."""
     f, w = first.problem.objective, first.start
-    if first.start_is_solution and w is not None:
+    if first.start_is_solution:
         intercept = f.evaluate(f.point(w)).intercept
     else:
         limits: dict[str, Any] = {"max_iter": SCALE_ITERATIONS, "time_limit": left(), "record": 0}
         rough = raise_if_interrupted(minimize(f, first.ball, start=w, tol=max(SCALE_TOL, model.tol), **limits))
         w, intercept = rough.w, rough.intercept
-    fitted = model._linear_of(rows.X, rows.task, *model._shaped(*first.problem.raw(w, intercept)))
+    fitted = model._linear_of(rows.X, rows.task, *model._shaped(*first.problem.raw(w, intercept)))  # type: ignore[arg-type]
     scale = residual_scale(rows.y - fitted, rows.weight)
     return w, max(scale, SCALE_SHARE * residual_scale(rows.y, rows.weight))
 
@@ -118,7 +118,10 @@ def _scale_after(
 def prepare_quantile(
     model: Any, rows: TrainingSet, start: Array | None, left: Callable[[], float | None]
 ) -> PreparedFit:
-    """The fit of a quantile loss, smoothed less and less: what smoothing hides ends at half of the tolerance."""
+    """The fit of a quantile loss, smoothed less and less until what that hides is half of the tolerance.
+
+    A penalty decides the radius first, with as much smoothing as leaves its multiplier as it is.
+    """
     loss = model._loss(rows)
     f, tol = model._problem(rows, loss).objective, 0.5 * max(model.tol, LEAST_TOL)
     width = loss.delta / f.structure.smoothing_error  # of the parabola for each unit of what it hides
@@ -128,38 +131,22 @@ def prepare_quantile(
         problem: Problem = model._problem(rows, replace(loss, delta=width * excess) if excess > 0.0 else loss)
         return problem
 
-    def on_ball(excess: float, start: Array | None) -> PreparedFit:
-        prepared: PreparedFit = model._on_ball(rows, smoothed(excess), start, left)
-        return prepared
-
-    prepared = on_ball(FIRST * centre, start)
+    excess = FIRST * centre
+    prepared: PreparedFit = model._on_ball(rows, smoothed(excess), start, left)
     if model._is_penalised:
-        prepared = _penalised_quantile(prepared, on_ball, model._penalty_weight(rows.total_weight), tol, centre)
+        from projfree.estimators.penalty import norm_power
+
+        weight = model._penalty_weight(rows.total_weight)
+        for _ in range(MOST):
+            radius = radius_of(prepared.ball) or 0.0
+            due = max(SMOOTHING_SHARE * weight * radius ** norm_power(prepared.ball), LEAST * tol * centre)
+            if excess <= due or prepared.unsolved:
+                break
+            excess = max(excess / SHARPER, due)
+            prepared = model._on_ball(rows, smoothed(excess), prepared.start, left)
         if radius_of(prepared.ball) == 0.0:
             return replace(prepared, problem=smoothed(tol * centre))
-    problem, start = _sharpened(model, smoothed, prepared, tol, centre, left)
-    return replace(prepared, problem=problem, start=start, start_is_solution=False)
-
-
-def _penalised_quantile(
-    found: PreparedFit,
-    on_ball: Callable[[float, Array | None], PreparedFit],
-    weight: float,
-    tol: float,
-    centre: float,
-) -> PreparedFit:
-    """The ball of a penalised quantile loss, whose radius is the same for all smaller smoothings."""
-    from projfree.estimators.penalty import norm_power
-
-    excess = FIRST * centre
-    for _ in range(MOST):
-        radius = radius_of(found.ball) or 0.0
-        due = max(SMOOTHING_SHARE * weight * radius ** norm_power(found.ball), LEAST * tol * centre)
-        if excess <= due or found.unsolved:
-            break
-        excess = max(excess / SHARPER, due)
-        found = on_ball(excess, found.start)
-    return found
+    return _sharpened(model, smoothed, prepared, tol, centre, left)
 
 
 def _sharpened(
@@ -169,26 +156,27 @@ def _sharpened(
     tol: float,
     centre: float,
     left: Callable[[], float | None],
-) -> tuple[Problem, Array | None]:
-    """The problem whose smoothing accounts for half of the tolerance over its ball, and a point to begin at.
+) -> PreparedFit:
+    """Fits over one ball until the smoothing accounts for half of the tolerance, and the last problem for another fit.
 
     Where the time limit ends before, or the gap of the loss itself meets the tolerance, the problem that was reached.
     """
-    problem, start = prepared.problem, prepared.start
     excess, due = FIRST * centre, tol * LEAST * centre
+    prepared = replace(prepared, start_is_solution=False)
     for _ in range(MOST):
         if not excess > due:
             break
         problem = smoothed(excess)
         settings = {"tol": model.tol, "max_iter": model.max_iter, "time_limit": left(), "record": 0}
-        found = raise_if_interrupted(minimize(problem.objective, prepared.ball, start=start, **settings))
+        found = raise_if_interrupted(minimize(problem.objective, prepared.ball, start=prepared.start, **settings))
+        prepared = replace(prepared, problem=problem, start=found.w)
         # The minimum is at least the bound, so that this is at most half of the tolerance.
-        start, due = found.w, max(due, tol * (found.bound or 0.0))
+        due = max(due, tol * (found.bound or 0.0))
         clear = found.status is Status.CONVERGED and found.relative_gap <= CLEARLY * model.tol
         if clear or found.status is Status.TIME_LIMIT:
-            return problem, start  # a sharper one would have nothing to add, or no time to prove as much
+            return prepared  # a sharper one would have nothing to add, or no time to prove as much
         excess = max(excess / SHARPER, due)
         if found.status is Status.MAX_ITER:
             due = max(due, tol * found.value)
             break
-    return smoothed(due) if due > 0.0 else problem, start
+    return replace(prepared, problem=smoothed(due)) if due > 0.0 else prepared
