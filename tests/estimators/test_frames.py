@@ -28,9 +28,6 @@ BAD = {
     "dates": (pd.date_range("2020", periods=40), r"no numbers \(datetime64\["),
     "durations": (pd.to_timedelta(np.arange(40), unit="h"), r"no numbers \(timedelta64"),
     "complex": (1j * np.ones(40), r"no numbers \(complex128\)"),
-    "missing": (pd.array([1, None] * 20, dtype="Int64"), r"missing values \(Int64\)"),
-    "missing flags": (pd.array([True, None] * 20, dtype="boolean"), r"missing values \(boolean\)"),
-    "missing floats": (pd.array([1.5, None] * 20, dtype="Float64"), r"missing values \(Float64\)"),
 }
 
 
@@ -40,7 +37,7 @@ BAD = {
 def test_columns_that_are_no_numbers_are_named(name, kind):
     column, words = BAD[name]
     y = Y if kind is ConstrainedRegressor else Y > 0
-    with pytest.raises(ValueError, match=rf"^Column 'b' of `X` holds {words}.*`OneHotEncoder` or `SimpleImputer`"):
+    with pytest.raises(ValueError, match=rf"^Column 'b' of `X` holds {words}.*`OneHotEncoder`"):
         kind().fit(pandas(column), y)
     fitted = kind().fit(pandas(X[:, 1]), y)
     with pytest.raises(ValueError, match=rf"^Column 'b' of `X` holds {words}"):
@@ -60,25 +57,26 @@ def test_targets_that_are_dates_are_refused(kind, y):
 
 
 def test_columns_of_polars_are_named():
-    for column, held in (
-        (pl.Series(["u", "v"] * 20, dtype=pl.Categorical), "no numbers"),
-        (pl.Series(["u", "v"] * 20), "no numbers"),
-        (pl.Series([None, 1] * 20), "missing values"),
-        (pl.Series([[1.0, 2.0]] * 40), "no numbers"),
+    for column in (
+        pl.Series(["u", "v"] * 20, dtype=pl.Categorical),
+        pl.Series(["u", "v"] * 20),
+        pl.Series([[1.0, 2.0]] * 40),
     ):
-        with pytest.raises(ValueError, match=rf"^Column 'b' of `X` holds {held} \("):
+        with pytest.raises(ValueError, match=r"^Column 'b' of `X` holds no numbers \("):
             ConstrainedRegressor().fit(pl.DataFrame({"a": X[:, 0], "b": column}), Y)
+
+
+@pytest.mark.parametrize("missing", [pd.array([1, None] * 20, dtype="Int64"), pl.Series([None, 1] * 20)])
+def test_missing_values_are_refused(missing):
+    frame = pl.DataFrame if isinstance(missing, pl.Series) else pd.DataFrame
+    with pytest.raises(ValueError, match="contains NaN"):
+        ConstrainedRegressor().fit(frame({"a": X[:, 0], "b": missing}), Y)
 
 
 @pytest.mark.parametrize("kind", [ConstrainedRegressor, ConstrainedRegressorCV])
 def test_tables_that_are_refused_as_a_whole(kind):
     for table, error, sentence in (
         (pl.LazyFrame(X), TypeError, r"^`X` must hold its rows, got a LazyFrame; give `X\.collect\(\)`\.$"),
-        (
-            pd.DataFrame(X, columns=list("abca")),
-            ValueError,
-            r"^`X` has the column 'a' twice; rename",
-        ),
         (np.zeros((40, 4), "M8[s]"), ValueError, r"^`X` must hold numbers, got datetime64\[s\]; convert it"),
         (np.zeros((40, 4), "m8[D]"), ValueError, r"^`X` must hold numbers, got timedelta64\[D\]; convert it"),
     ):
@@ -92,7 +90,6 @@ def test_columns_that_are_numbers_in_another_dress_are_taken():
     plain = ConstrainedRegressor().fit(pandas(np.arange(40.0)), Y)
     for column in (
         pd.array(range(40), dtype="Int64"),
-        np.arange(40).astype(object),
         pd.array(range(40), dtype="Float64"),
     ):
         same = ConstrainedRegressor().fit(pandas(column), Y)

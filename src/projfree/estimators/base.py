@@ -148,9 +148,6 @@ class LinearModel:
         scaling = self.standardize if isinstance(self.standardize, tuple) else flag("standardize", self.standardize)
         return make_problem(rows, loss, flag("fit_intercept", self.fit_intercept), scaling, self.free, self)
 
-    def _ball(self, rows: TrainingSet, problem: Problem, radius: float = 1.0) -> ConstraintSet:
-        return make_ball(self, rows, problem, radius)
-
     def _single(self) -> Any:
         """The estimator of a single fit with these settings."""
         return clone(self)
@@ -163,7 +160,7 @@ class LinearModel:
         model = self._single()
         rows = model._training_set(X, y, sample_weight)
         problem = model._problem(rows, model._loss(rows))
-        return plan(problem.objective, model._ball(rows, problem))
+        return plan(problem.objective, make_ball(model, rows, problem, 1.0))
 
     # ------------------------------------------------------------------ what a fit leaves
 
@@ -358,10 +355,10 @@ class SingleFit(LinearModel):
         if self._is_penalised:
             from projfree.estimators.penalty import penalised_fit
 
-            prepared = PreparedFit(problem, self._ball(rows, problem), start)
+            prepared = PreparedFit(problem, make_ball(self, rows, problem, 1.0), start)
             return penalised_fit(prepared, self._penalty_weight(rows.total_weight), left())
         given = isinstance(self.norm, ConstraintSet)
-        ball = self._ball(rows, problem, 1.0 if given else positive("radius", self.radius))  # type: ignore[arg-type]
+        ball = make_ball(self, rows, problem, 1.0 if given else positive("radius", self.radius))  # type: ignore[arg-type]
         return PreparedFit(problem, ball, inside(ball, start, problem.objective.shape))
 
     def _settings(self, prepared: PreparedFit, left: Callable[[], float | None]) -> dict[str, Any]:

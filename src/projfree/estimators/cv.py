@@ -221,7 +221,7 @@ class CrossValidated(LinearModel):
                     bar.draw(ready / total, f"{ready} of {total} fits")
             folds, m = done, min(len(fold.scores) for fold in done)
             scores = np.stack([fold.scores[:m] for fold in folds], axis=1)
-            if given or extension == MOST_EXTENSIONS or end_of(scores[None]) < 1:
+            if given or extension == MOST_EXTENSIONS or end_of(scores) < 1:
                 break
             if m == len(levels):
                 more = whole.more(max(1, wanted // 3))
@@ -246,7 +246,7 @@ class CrossValidated(LinearModel):
         exponents = [float(one.model.p) for one in tried]
         self.cv_results_ = search_results(exponents, radii, scores, np.stack([one.seconds for one in tried]))
         best, at = choose(scores, "best")
-        side = end_of(scores[best : best + 1])
+        side = end_of(scores[best])
         if side and radii.shape[1] > 2 and (given or side > 0):  # of two radii the better one is always at an end
             where, way = ("largest", "larger") if side > 0 else ("smallest", "smaller")
             warnings.warn(
@@ -402,21 +402,16 @@ def choose(scores: Array, rule: str) -> tuple[int, int]:
 
 
 def end_of(scores: Array) -> int:
-    """-1 or 1 where some exponent scores best at the smallest or the largest radius, 0 where none does.
+    """-1 or 1 where the scores (levels, folds) are best at the first or the last level, else 0.
 
     Radii so large that no ball holds anything back score alike, and then the smallest of them counts as the best.
     """
-    mean = scores.mean(axis=2)
-    if mean.shape[1] < 2:
+    mean = scores[np.isfinite(scores).all(axis=1)].mean(axis=1)
+    if len(mean) < 2:
         return 0
-    usable = np.where(np.isfinite(mean), mean, -np.inf)
-    top = usable.max(axis=1)
-    if np.any(usable[:, 0] >= top - EQUAL * np.abs(top)):
+    if mean[0] >= mean.max() - EQUAL * abs(mean.max()):
         return -1
-    last = usable.shape[1] - 1 - np.argmax(np.isfinite(usable[:, ::-1]), axis=1)
-    own = np.take_along_axis(usable, last[:, None], axis=1)[:, 0]
-    ahead = own - np.array([row[:k].max(initial=-np.inf) for row, k in zip(usable, last, strict=True)])
-    return int(np.any(ahead > EQUAL * np.abs(own)))
+    return int(mean[-1] > mean[:-1].max() + EQUAL * abs(mean[-1]))
 
 
 def search_results(exponents: list[float], radii: Array, scores: Array, seconds: Array) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight
 from projfree.algebra import Point, frozen
 from projfree.checks import Array, is_missing, shown
 from projfree.data import Data, as_data
-from projfree.data.convert import is_dask
+from projfree.data.convert import is_dask, is_frame
 from projfree.data.local import checked_weights
 from projfree.data.rows import CHUNK_BYTES, MEMORY, Rows, Step
 
@@ -87,13 +87,11 @@ def take_column(X: Any, column: int | str) -> tuple[Any, Array]:
         own = X[:, [column]]
         rest, labels = X[:, np.arange(X.shape[1]) != column], own.toarray() if hasattr(own, "toarray") else own
     labels = np.ravel(labels)
-    gone = [row for row, label in enumerate(labels) if is_missing(label)] if labels.dtype.kind in "fO" else []
-    if gone:
-        raise ValueError(
-            f"`task` must name a column with a label in each row, got none in row {gone[0]}; fill or drop it."
-        )
-    if labels.dtype.kind == "O" and 0 < sum(isinstance(label, str) for label in labels) < len(labels):
-        raise ValueError("`task` must name a column with labels of one kind, got text and others; make all of it text.")
+    plain = labels.tolist()
+    gone = [row for row, label in enumerate(plain) if is_missing(label)]
+    if gone or 0 < sum(isinstance(label, str) for label in plain) < len(plain):
+        found = f"none in row {gone[0]}; fill or drop it" if gone else "text and others; make all of it text"
+        raise ValueError(f"`task` must name a column with labels of one kind, got {found}.")
     return rest, labels
 
 
@@ -153,38 +151,20 @@ def refuse_dates(name: str, values: Any) -> None:
 
 
 def refuse_columns(X: Any) -> Any:
-    """``X`` itself, or an error about the first column of a frame that does not hold a number in each row."""
+    """``X`` itself, or an error about the first column of a frame that does not hold numbers."""
     if hasattr(X, "collect"):
         raise TypeError(f"`X` must hold its rows, got a {type(X).__name__}; give `X.collect()`.")
-    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+    if not is_frame(X):
         refuse_dates("X", X)
         return X
-    names = list(X.columns)
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"`X` has the column {shown(name)} twice; rename one.")
-        what = _fault(X[name])
-        if what:
+    for name, dtype in zip(X.columns, X.dtypes, strict=True):
+        polars = "f" if str(dtype).startswith(("Int", "UInt", "Float", "Boolean")) else "O"
+        if getattr(dtype, "kind", polars) not in "biuf":
             raise ValueError(
-                f"Column {shown(name)} of `X` holds {what} ({X[name].dtype}), and features must be numbers; encode or "
-                "fill it first, e.g. with `OneHotEncoder` or `SimpleImputer` in a `ColumnTransformer`."
+                f"Column {shown(name)} of `X` holds no numbers ({dtype}), and features must be numbers; encode it, "
+                "e.g. with `OneHotEncoder` in a `ColumnTransformer`."
             )
     return X
-
-
-def _fault(column: Any) -> str:
-    """What is wrong with a column; empty where it holds numbers."""
-    if not isinstance(column.dtype, np.dtype):  # missing entries of NumPy's types are NaN, which scikit-learn refuses
-        missing = column.isna() if hasattr(column, "isna") else column.is_null()
-        if missing.any():
-            return "missing values"
-    values = np.asarray(column)
-    try:
-        numbers = values if values.dtype.kind in "biufmMc" else values.astype(np.float64)
-    except (TypeError, ValueError):
-        return "no numbers"
-    plain = numbers.ndim == 1 and numbers.dtype.kind in "biuf" and "categor" not in str(column.dtype).lower()
-    return "" if plain else "no numbers"
 
 
 # ---------------------------------------------------------------------- rows outside memory

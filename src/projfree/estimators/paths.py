@@ -23,7 +23,7 @@ from projfree.algebra import UNIT
 from projfree.checks import Array
 from projfree.estimators.inputs import TrainingSet
 from projfree.estimators.penalty import at_zero, curvature_at_zero, minimize_with_penalty, penalty_method
-from projfree.estimators.problem import Problem, inside, own_norm
+from projfree.estimators.problem import Problem, inside, make_ball, own_norm
 from projfree.objectives import QuadraticForm
 from projfree.objectives.base import Evaluation
 from projfree.run import path
@@ -93,7 +93,7 @@ class PathSolver:
     def __init__(
         self, model: Any, rows: TrainingSet, problem: Problem, *, by_radius: bool, start: Array | None = None
     ) -> None:
-        self.problem, self.f, self.ball = problem, problem.objective, model._ball(rows, problem)
+        self.problem, self.f, self.ball = problem, problem.objective, make_ball(model, rows, problem, 1.0)
         self.settings, self.tol = {"solver": model.solver, "max_iter": model.max_iter}, max(model.tol, SCORED)
         self.w = np.zeros(self.f.shape) if start is None else start
         self.here: Evaluation | None = None

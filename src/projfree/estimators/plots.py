@@ -28,7 +28,7 @@ def plot_path(model: Any, ax: Any, most: int) -> Any:
     ax, path = _axes(ax), model.path_
     coefs = path.coefs.reshape(len(path.radii), -1)
     d = path.coefs.shape[-1]
-    names = list(getattr(model, "feature_names_in_", [f"x{j}" for j in range(d)]))
+    names = model._names_of_features()
     outputs = model._output_names(coefs.shape[1] // d)
     chosen = int(np.argmin(np.abs(path.radii - model.radius_)))
     order = np.argsort(-np.abs(coefs[chosen]), kind="stable")
