@@ -5,23 +5,21 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Sequence
 from copy import copy
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from projfree.algebra import Handle, Point
+from projfree.algebra import Point
 from projfree.checks import Array
 from projfree.data.base import Data, Fold
 from projfree.data.gram import Gram, Moments
 from projfree.data.local import LocalData
 from projfree.data.rows import Blocks, Step
 from projfree.data.tables import DenseData
-from projfree.data.workspace import MOST_IMAGES, Workspace
-from projfree.numerics.sums import tree_sum
+from projfree.data.workspace import LocalWorkspace, Workspace
 
-#: Pieces of unequal size that the rows are cut into.
-PARTITIONS = 5
+#: Rows of a block, so few that tests add over many of them; no power of two, as little else is.
+ROWS = 37
 
 
 class Opaque:
@@ -36,16 +34,16 @@ class Opaque:
 class SealedData(Data):
     """A table for tests whose rows are out of reach, as those of a cluster or a device are.
 
-    Targets and weights are opaque; steps are pickled and unpickled before each use; partitions are worked on in random
-    order; images are forgotten at random. What runs on it touches rows through the doors of a workspace alone, and must
-    find what it finds on the same rows in memory, to rounding.
+    Targets and weights are opaque; steps are pickled and unpickled before each use; sums are added over
+    other blocks than those of tables in memory; predictions are forgotten at random. What runs on it touches rows
+    through the doors of a workspace alone, and must find what it finds on the same rows in memory, to rounding.
 
     Parameters
     ----------
     X, y, sample_weight
         As for `as_data`, dense.
     forgets : float
-        The probability with which an image is forgotten after each use of a workspace.
+        The probability with which predictions are forgotten after each use of a workspace.
 
     Examples
     --------
@@ -63,17 +61,11 @@ class SealedData(Data):
         inner.total_weight = None if sample_weight is None else float(np.sum(sample_weight))
         self._take_over(inner)
 
-    def _take_over(self, inner: LocalData) -> None:
-        """Cut the scaled features and the rest of the rows into partitions."""
-        self._inner, n = inner, inner.n
-        cuts = np.linspace(0, n, min(PARTITIONS, n) + 1).astype(np.intp).tolist()
-        X, parts = inner.scaled_columns(slice(None), centred=False), [slice(*ends) for ends in pairwise(cuts)]
-        self._tables, self._rows = [X[part] for part in parts], [inner.rows(part) for part in parts]
-        self.n, self.column_stats, self.total_weight = n, inner.column_stats, inner.total_weight
-        widest = max(map(len, self._tables))  # any order within a partition, then a tree over partitions
-        self.rounding_units = max(inner.rounding_units, Blocks(widest, widest).units() + len(cuts))
-        self.y: Any = Opaque()
-        self.weight: Any = None if inner.weight is None else Opaque()
+    def _take_over(self, inner: Any) -> None:
+        """Hold these rows, and add over blocks of a few of them."""
+        self.n, self.column_stats, self.rounding_units = inner.n, inner.column_stats, inner.rounding_units
+        self.total_weight, inner.cut = inner.total_weight, Blocks(inner.n, ROWS)
+        self._inner, self.y, self.weight = inner, Opaque(), None if inner.weight is None else Opaque()
 
     def _over(self, inner: LocalData) -> SealedData:
         data = copy(self)
@@ -81,7 +73,7 @@ class SealedData(Data):
         return data
 
     def open(self) -> SealedWorkspace:
-        return SealedWorkspace(self, np.random.default_rng(0))
+        return SealedWorkspace(self._inner, self._forgets)
 
     def with_targets(
         self, convert: Callable[[Array], Array], reweight: Callable[[Array], Array] | None = None
@@ -110,73 +102,31 @@ class SealedData(Data):
         return f"sealed {self._inner.fingerprint()}"
 
 
-class SealedWorkspace(Workspace):
+class SealedWorkspace(LocalWorkspace):
     """The only way to the rows of `SealedData`."""
 
-    def __init__(self, data: SealedData, rng: np.random.Generator, whole: Workspace | None = None) -> None:
-        self._data, self._rng, self._whole = data, rng, whole
-        self._images: dict[Handle, list[Array]] = {}
+    def __init__(self, data: LocalData, forgets: float, whole: Workspace | None = None) -> None:
+        super().__init__(data, whole)
+        self._forgets, self._rng = forgets, np.random.default_rng(0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SealedWorkspace, (self.data, self._forgets)
 
     def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
-        self.rows_read += self._data.n
-        images = [self._image(x) for x in points]
-        if keep:
-            self._images.update(zip([x.handle for x in points], images, strict=True))
-        step, tables = _sent(step), self._data._tables
-
-        def work(k: int) -> tuple[Array, Array | None]:
-            residual, sums = step.block(self._data._rows[k], *(image[k] for image in images))
-            return sums, None if residual is None else tables[k].T @ residual
-
-        sums, adjoints = zip(*self._visit(work), strict=True)
-        return tree_sum(np.array(sums)), None if adjoints[0] is None else tree_sum(np.array(adjoints))
+        return super().sweep(_sent(step), points, keep=keep)
 
     def fold(self, step: Step, points: Sequence[Point]) -> Array:
-        images, step = self._held(points), _sent(step)
-        sums = self._visit(lambda k: step.block(self._data._rows[k], *(image[k] for image in images))[1])
-        return tree_sum(np.array(sums))
-
-    def holds(self, x: Point) -> bool:
-        return x.handle in self._images or not x.w.any()
+        return super().fold(_sent(step), points)
 
     def sample(self, m: int, rng: np.random.Generator) -> SealedWorkspace:
-        inner = self._data._inner
-        return SealedWorkspace(self._data._over(inner.representative(inner.sample(m, rng))), self._rng, self)
+        return SealedWorkspace(self.data.representative(self.data.sample(m, rng)), self._forgets, self)
 
     def moments(self, step: Step, x: Point, wanted: Moments) -> Any:
-        if wanted.factors:
-            return None
-        image, step = self._held([x])[0], _sent(step)
-        shift = self._data.column_stats.mean if wanted.centred else 0.0
-        self.rows_read += self._data.n
+        return None if wanted.factors else super().moments(_sent(step), x, wanted)
 
-        def work(k: int) -> Array:
-            X, h = self._data._tables[k], wanted.weights_of(step.block(self._data._rows[k], image[k])[0])
-            z = np.column_stack([wanted.select(X - shift), np.ones(len(X))])
-            return np.asarray(np.einsum("ij,ia,ib->jab", h, z, z))
-
-        return tree_sum(np.array(self._visit(work)))
-
-    def _held(self, points: Sequence[Point]) -> list[list[Array]]:
-        """The images of points; those that are missing are formed in one read, and kept."""
-        if not all(map(self.holds, points)):
-            self.rows_read += self._data.n
-        self._images.update({x.handle: self._image(x) for x in points})
-        return [self._images[x.handle] for x in points]
-
-    def _image(self, x: Point) -> list[Array]:
-        """The image of a point, partition by partition; remembered or formed anew, never mixed."""
-        if x.handle in self._images:
-            return self._images[x.handle]
-        w = _sent(np.array(x.w))
-        return [X @ w for X in self._data._tables]
-
-    def _visit(self, work: Callable[[int], Any]) -> list[Any]:
-        """What ``work`` returns for each partition; they are visited in random order, and images are forgotten then."""
-        found = {int(k): work(k) for k in self._rng.permutation(len(self._data._tables))}
-        kept = [handle for handle in self._images if self._rng.random() >= self._data._forgets]
-        self._images = {handle: self._images[handle] for handle in kept[-MOST_IMAGES:]}
-        return [found[k] for k in range(len(found))]
+    def _drop(self, points: Sequence[Point]) -> None:
+        super()._drop(points)
+        self._images = {own: image for own, image in self._images.items() if self._rng.random() >= self._forgets}
 
 
 def _sent(thing: Any) -> Any:
