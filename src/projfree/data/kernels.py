@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import cache
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,8 +55,8 @@ MOST_POINTS, MOST_OUTPUTS = 4, 16
 #: Called on the ends of a range of blocks.
 Work = Callable[[int, int], None]
 _EXACT = {"nsz", "contract"}
-_VECTOR = types.Array(types.float64, 1, "C")
-_LOSS = types.void(*[_VECTOR] * 5)
+_GIVEN, _VECTOR = types.Array(types.float64, 1, "C", readonly=True), types.Array(types.float64, 1, "C")
+_LOSS = types.void(_GIVEN, _VECTOR, _GIVEN, _VECTOR, _VECTOR)
 for _function in vars(scalars).values():  # which losses call
     if isinstance(_function, FunctionType):
         register_jitable(error_model="numpy", fastmath=_EXACT)(_function)
@@ -114,7 +115,7 @@ class Compiled:
             values=1 if loss.coupled else k,
             uniform=1.0 / data.n,
             shifted=b[0] is not None,
-            parameters=loss_parameters(loss),
+            parameters=_read_only(loss_parameters(loss)),
             gradients=np.zeros((cut.count, k, features)),
             sums=np.zeros((cut.count, tangent_size(k, len(work.sources)))),
         )
@@ -158,12 +159,24 @@ def loss_parameters(loss: Any) -> Array:
 
 @cache
 def loss_kernel(kernel: FunctionType) -> Any:
-    """The compiled form of a loss, which kernels can call; on disk it is kept under the file of the loss."""
+    """The compiled form of a loss, which kernels can call.
+
+    Numba keeps it on disk under this file, with what it closes over: so the versions of the files of the loss and of
+    `projfree.numerics.scalars` tell it from those that were compiled before one of them has changed.
+    """
     options: dict[str, Any] = {"error_model": "numpy", "fastmath": _EXACT}
+    tile = register_jitable(**options)(kernel)
+    files = [Path(one.__code__.co_filename) for one in (kernel, scalars.exponential)]
+    versions = tuple([(own.st_mtime_ns, own.st_size) for own in map(Path.stat, filter(Path.exists, files))])
+
+    def loss(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+        _ = versions
+        tile(parameters, u, y, value, slope)
+
     try:
-        return cfunc(_LOSS, cache=True, **options)(kernel)
+        return cfunc(_LOSS, cache=True, **options)(loss)
     except RuntimeError:  # numba finds no folder that can be written to
-        return cfunc(_LOSS, **options)(kernel)
+        return cfunc(_LOSS, **options)(loss)
 
 
 @_kernel
@@ -267,21 +280,18 @@ def _add_adjoints(X, row, rows, v, out):
                 out[o, j] += a * X[row + i, j]
 
 
-@_kernel
+@compiled(fastmath=FAST, error_model="numpy", inline="always")  # each of its many arguments would cost time
 def _add_sums(loss, a, block, first, count, formed, space):
     """Add what a tile contributes to the sums, given the predictions ``formed`` of its vectors.
 
     Predictions are kept where that is asked for; the weighted derivatives at the first point are left in ``space[0]``.
     """
     points, k, sums = len(a.sources), a.gradients.shape[1], a.sums[block]
-    size, values, targets = count * k, count * a.values, count * a.targets
-    r, zero, ones, full, value, y = space[0], space[1], space[2], space[3], space[4], space[5]
-    weight, s = space[6], space[6] if k == 1 else space[7]  # of rows, and of predictions
-    y[:targets] = a.y[first * a.targets : (first + count) * a.targets]
-    if len(a.weight):
-        weight[:count] = a.weight[first : first + count]
-    else:
-        weight[:count] = a.uniform
+    size, values = count * k, count * a.values
+    zero, ones, full, value, weight = space[1], space[2], space[3][:size], space[4][:values], space[5]
+    r, s, y = space[0][:size], weight if k == 1 else space[6], a.y[first * a.targets : (first + count) * a.targets]
+    for i in range(count if len(a.weight) else 0):  # else they are there, and all the same
+        weight[i] = a.weight[first + i]
     for i in range(count if k > 1 else 0):
         for c in range(k):
             s[i * k + c] = weight[i]
@@ -295,7 +305,7 @@ def _add_sums(loss, a, block, first, count, formed, space):
             keep[i] = u[i]
         for i in range(size):
             full[i] = u[i] + b[i]
-        loss(a.parameters, full[:size], y[:targets], value[:values], r[:size])
+        loss(a.parameters, full, y, value, r)
         total = total_size = 0.0
         for i in range(values):
             total += shares[i] * value[i]
@@ -303,29 +313,31 @@ def _add_sums(loss, a, block, first, count, formed, space):
         sums[VALUE if j == 0 else len(sums) - points + j] += total
     sums[SIZE] += total_size
     along = along_size = shifted = square = slope = slope_size = mean = 0.0
-    for i in range(size):
-        d = r[i]
-        r[i] = t = d * s[i]
+    for i in range(size):  # which writes nothing, so that it is vectorised
+        t = r[i] * s[i]
         along += t * u[i]
         along_size += abs(t * u[i])
         shifted += abs(t * full[i])
-        square += t * d
+        square += t * r[i]
         slope += t
-        value[i] = abs(t)
         slope_size += abs(t)
         mean += s[i] * u[i]
     sums[ALONG] += along
     sums[ALONG_SIZE] += along_size
     sums[SHIFTED] += shifted if a.shifted else 0.0
     sums[SQUARE] += square
+    for i in range(size):
+        r[i] *= s[i]
     by_output = sums[SCALARS : SCALARS + 3 * k].reshape(3, k)
     if k == 1:
         by_output[SLOPE, 0] += slope
         by_output[SLOPE_SIZE, 0] += slope_size
         by_output[MEAN_IMAGE, 0] += mean
         return
-    _add_rows(r[:size].reshape(count, k), 0, count, ones, by_output[SLOPE])
-    _add_rows(value[:size].reshape(count, k), 0, count, ones, by_output[SLOPE_SIZE])
+    for i in range(size):
+        full[i] = abs(r[i])
+    _add_rows(r.reshape(count, k), 0, count, ones, by_output[SLOPE])
+    _add_rows(full.reshape(count, k), 0, count, ones, by_output[SLOPE_SIZE])
     _add_rows(u[:size].reshape(count, k), 0, count, weight, by_output[MEAN_IMAGE])
 
 
@@ -333,8 +345,8 @@ def _add_sums(loss, a, block, first, count, formed, space):
 def _space(a, tile):
     """Room for the predictions of the vectors of a tile, and for what is formed of them; zeros and ones stay."""
     size = tile * a.gradients.shape[1]
-    space = np.zeros((8, size + 8))
-    space[2] = 1.0
+    space = np.zeros((7, size + 8))
+    space[2], space[5] = 1.0, a.uniform
     return np.empty((len(a.vectors), size)), space
 
 

@@ -251,8 +251,8 @@ def _added(parts: list[Any]) -> Any:
 
 
 def over_ranges(work: Any, first: int, last: int, threads: int) -> None:
-    """Call ``work(start, stop)`` on ranges of blocks in threads, a few for each: a call costs some microseconds."""
-    size = max(1, -(-(last - first) // (8 * threads)))
+    """Call ``work(start, stop)`` on ranges of blocks in threads, a few for each: a call costs 50 microseconds."""
+    size = max(1, -(-(last - first) // (1 if threads == 1 else 4 * threads)))
     starts = range(first, last, size)
     over_blocks(lambda i: work(starts[i], min(starts[i] + size, last)), len(starts), threads)
 

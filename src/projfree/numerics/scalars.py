@@ -2,7 +2,6 @@
 
 Plain Python, for the compiled forms of losses: `projfree.data.kernels` compiles these functions together with the loops
 that call them. Calls of a library's exp and log would be taken one by one: 12 ns a row of the logistic loss, here 1.
-After a change touch the files of the losses that call these, because numba's cache looks at the file of a loss alone.
 Polynomials interpolate at Chebyshev nodes; their error is below 2e-17.
 """
 
