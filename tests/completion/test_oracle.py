@@ -19,7 +19,7 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import LowRank, OnPattern, Pattern, inner
-from projfree.data.entries import FactoredEntriesData
+from projfree.data.entries import EntriesData
 from projfree.sets import SchattenBall
 
 PS = (1.0, 1.1, 1.2, 4.0 / 3.0, 1.5, 2.0, 3.0, math.inf)
@@ -131,7 +131,7 @@ def test_resumed_runs_are_the_same_to_the_last_bit(tmp_path, tier, solver):
     runs = []
 
     def run(most, folder, **more):
-        f = Objective(Squared(), FactoredEntriesData(Entries(rows, cols, (40, 30)), y))
+        f = Objective(Squared(), EntriesData(Entries(rows, cols, (40, 30), factored=True), y))
         callbacks = [Checkpoint(folder, 4), runs.append]
         return minimize(f, ball, solver, tol=0.0, max_iter=most, callbacks=callbacks, **more)
 

@@ -86,36 +86,32 @@ def as_data(
     if type(X) is np.ndarray and columns is None:  # by far the most frequent
         data: LocalData = DenseData(X, y, sample_weight, threads)
     else:
-        data, sample_weight = _opened(X, y, sample_weight, columns, memory, threads)
-    if sample_weight is not None and data.places is None:  # rows that are appended later count in these units
-        with np.errstate(over="ignore"):
-            data.total_weight = float(min(np.sum(sample_weight, dtype=np.float64), np.finfo(np.float64).max))
+        data = _opened(X, y, sample_weight, columns, memory, threads)
     return data if centre is False and scale is False else _standardized(data, centre, scale)
 
 
 def _opened(
     X: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None, memory: int, threads: int | None
-) -> tuple[LocalData, Any]:
-    """The data that is no array, and its weights as they were given."""
+) -> LocalData:
+    """The data that is no array."""
     # What arrays do without is imported where it is used, here as elsewhere.
-    from projfree.data.entries import Entries, EntriesData, FactoredEntriesData
+    from projfree.data.entries import Entries, EntriesData
     from projfree.data.sources import open_source
     from projfree.data.tables import ChunkedData
 
     if isinstance(X, Entries):
-        entries: LocalData = (FactoredEntriesData if X.factored else EntriesData)(X, y, sample_weight)
-        return entries, sample_weight
+        return EntriesData(X, y, sample_weight)
     outside = None if is_frame(X) else open_source(X, y, sample_weight, columns)
     if outside is not None:
-        return ChunkedData(*outside, memory=memory, threads=threads), outside[2]
+        return ChunkedData(*outside, memory=memory, threads=threads)
     if columns is not None:
         raise ValueError("`columns` is for Parquet files; choose the columns of `X` itself.")
     X, names = from_frame("X", X) if is_frame(X) else (X, None)
     if is_sparse(X):
         from projfree.data.sparse import SparseData  # brings in SciPy, which dense data do without
 
-        return SparseData(X, y, sample_weight, threads, names), sample_weight
-    return DenseData(X, y, sample_weight, threads, names), sample_weight
+        return SparseData(X, y, sample_weight, threads, names)
+    return DenseData(X, y, sample_weight, threads, names)
 
 
 def _standardized(data: Data, centre: Any, scale: Any) -> Data:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -70,28 +69,58 @@ class Entries:
             raise ValueError(f"`rows` and `cols` must be of one length, got {len(self.rows)} and {len(self.cols)}.")
 
 
-class ObservedEntries(LocalData):
-    """What observed entries of a matrix of shape ``sides`` share, formed or not: rows of A with a single one.
+class EntriesData(LocalData):
+    """Targets at observed entries of a matrix of shape ``sides``: rows of A with a single one.
 
-    Sums within a block of ``block_rows`` entries may be added in any order, so the block bounds their rounding.
+    Where the matrix is formed, ``place`` numbers the entries of the matrix. Else the parameter is a matrix in factors
+    or on the ``pattern``, rows of the data are the entries in the order of their places, entries at one place are rows
+    of their own, and ``place`` says where in the pattern each is; None where they are those of the pattern. Sums within
+    a block of ``block_rows`` entries may be added in any order, so the block bounds their rounding.
     """
 
     keeps_images = True
-    sides: tuple[int, ...]
-    places: tuple[Array, Array]
     block_rows = 4 * BLOCK_ROWS
 
-    @abstractmethod
+    def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
+        self.n, self.sides = len(entries.rows), tuple[int, ...](entries.shape)
+        self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
+        if self.y.ndim != 1:
+            raise ValueError(f"`y` must be a vector, one value for each observed entry, got shape {self.y.shape}.")
+        self.pattern: Pattern | None = None
+        self.place: Array | None = None
+        if entries.factored:
+            self.pattern, order, self.place = Pattern.of(entries.rows, entries.cols, entries.shape)
+            self.sides, self.adjoint_reads, self.y = self.pattern.shape, False, self.y[order]
+            self.weight = None if self.weight is None else self.weight[order]
+        else:
+            self.place = np.ravel_multi_index((entries.rows, entries.cols), entries.shape)
+
+    @cached_property
+    def places(self) -> tuple[Array, Array]:  # type: ignore[override]  # read-only here: formed when first asked for
+        if self.pattern is None:
+            rows, columns = np.unravel_index(self.place, self.sides)  # type: ignore[arg-type]  # there is one
+            return rows, columns
+        at = slice(None) if self.place is None else self.place
+        return self.pattern.rows[at], self.pattern.indices[at]
+
     def image(self, w: Any) -> Array:
         """The entries of ``w``, one for each row of the data."""
+        if not is_structured(w):
+            return np.asarray(w[self.places])
+        assert self.pattern is not None
+        if self.n < self.pattern.count:  # a sample
+            sampled: Array = w.of_pairs(*self.places)
+            return sampled
+        values = np.zeros(self.pattern.count)
+        for part in w.parts():
+            values = values + part.on_places(self.pattern)
+        return values if self.place is None else values[self.place]
 
-    @abstractmethod
     def scatter(self, r: Array) -> Any:
         """The adjoint of the image."""
-
-    @abstractmethod
-    def most_at_a_place(self) -> int:
-        """How often a place occurs at most: so many terms the adjoint adds there, one after the other."""
+        if self.place is not None:
+            r = np.bincount(self.place, r, math.prod(self.sides) if self.pattern is None else self.pattern.count)
+        return r.reshape(self.sides) if self.pattern is None else OnPattern(self.pattern, r)
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         if outputs:
@@ -110,10 +139,12 @@ class ObservedEntries(LocalData):
         return sums, self.scatter(np.concatenate(found)) if found else None
 
     def take(self, rows: Array, weight: Array | None) -> Self:
+        """The given entries, with adjoints on the pattern of all."""
         part = self.alike()
         for name in ("column_stats", "rounding_units", "places"):  # found anew
             part.__dict__.pop(name, None)
         part.n, part.y, part.weight = len(rows), self.y[rows], weight
+        part.place = rows if self.place is None else self.place[rows]
         return part
 
     @cached_property
@@ -127,96 +158,13 @@ class ObservedEntries(LocalData):
     @cached_property
     def rounding_units(self) -> float:  # type: ignore[override]  # found when it is first asked for
         blocks = -(-self.n // self.block_rows)
-        return float(max(min(self.n, self.block_rows) + blocks, self.most_at_a_place()) + 8)
+        # The adjoint adds up the entries at a place, one after the other.
+        most = 1 if self.place is None else int(np.bincount(self.place).max())
+        return float(max(min(self.n, self.block_rows) + blocks, most) + 8)
 
     def measure(self) -> None:
         self.__dict__.pop("column_stats", None)
 
-
-def one_target(y: Array, n: int) -> Array:
-    """Targets of observed entries: one for each."""
-    y = checked_targets(y, n)
-    if y.ndim != 1:
-        raise ValueError(f"`y` must be a vector, one value for each observed entry, got shape {y.shape}.")
-    return y
-
-
-class EntriesData(ObservedEntries):
-    """Targets at observed entries; the parameter is the dense matrix."""
-
-    def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
-        self.places, self.n, self.sides = (entries.rows, entries.cols), len(entries.rows), entries.shape
-        self.y, self.weight = one_target(y, self.n), checked_weights(sample_weight, self.n)
-
-    def image(self, w: Array) -> Array:
-        return np.asarray(w[self.places])
-
-    def scatter(self, r: Array) -> Array:
-        return np.bincount(self._flat(), weights=r, minlength=math.prod(self.sides)).reshape(self.sides)
-
-    def _flat(self) -> Array:
-        return np.asarray(np.ravel_multi_index(self.places, self.sides))
-
-    def most_at_a_place(self) -> int:
-        return int(np.bincount(self._flat()).max())
-
-    def take(self, rows: Array, weight: Array | None) -> EntriesData:
-        part = super().take(rows, weight)
-        part.places = self.places[0][rows], self.places[1][rows]
-        return part
-
     def fingerprint(self) -> str:
-        return short_hash(f"entries {self.sides} {self.n}", *self.places, self.y, self.weight)
-
-
-class FactoredEntriesData(ObservedEntries):
-    """Targets at observed entries; the parameter is a matrix in factors or on the pattern.
-
-    Rows of the data are the entries in the order of their places; entries at one place are rows of their own.
-
-    ``place`` says where in the pattern each entry is; None where they are those of the pattern.
-    """
-
-    pattern: Pattern
-    place: Array | None
-    adjoint_reads = False
-
-    def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
-        y, weight = one_target(y, len(entries.rows)), checked_weights(sample_weight, len(entries.rows))
-        self.pattern, order, self.place = Pattern.of(entries.rows, entries.cols, entries.shape)
-        self.n, self.sides = len(order), self.pattern.shape
-        self.y, self.weight = y[order], None if weight is None else weight[order]
-
-    def image(self, w: Any) -> Array:
-        if not is_structured(w):
-            return np.asarray(w[self.places])
-        if self.n < self.pattern.count:  # a sample
-            sampled: Array = w.of_pairs(*self.places)
-            return sampled
-        values = np.zeros(self.pattern.count)
-        for part in w.parts():
-            values = values + part.on_places(self.pattern)
-        return values if self.place is None else values[self.place]
-
-    @cached_property
-    def places(self) -> tuple[Array, Array]:  # type: ignore[override]  # read-only here: formed when first asked for
-        at = self.pattern
-        return (at.rows, at.indices) if self.place is None else (at.rows[self.place], at.indices[self.place])
-
-    def scatter(self, r: Array) -> Any:
-        if self.place is not None:
-            r = np.bincount(self.place, weights=r, minlength=self.pattern.count)
-        return OnPattern(self.pattern, r)
-
-    def most_at_a_place(self) -> int:
-        return 1 if self.place is None else int(np.bincount(self.place).max())
-
-    def take(self, rows: Array, weight: Array | None) -> FactoredEntriesData:
-        """The given entries, with adjoints on the pattern of all."""
-        part = super().take(rows, weight)
-        part.place = rows if self.place is None else self.place[rows]
-        return part
-
-    def fingerprint(self) -> str:
-        parts = (self.pattern.indptr, self.pattern.indices, self.place, self.y, self.weight)
-        return short_hash(f"factored entries {tuple(self.pattern.shape)} {self.n}", *parts, absent=b"-")
+        at = () if self.pattern is None else (self.pattern.indptr, self.pattern.indices)
+        return short_hash(f"entries {tuple(self.sides)} {self.n}", *at, self.place, self.y, self.weight)

@@ -57,7 +57,7 @@ class LocalData(Data):
         """
 
     @abstractmethod
-    def take(self, rows: Array, weight: Array | None) -> LocalData:
+    def take(self, rows: Array, weight: Array | None) -> Self:
         """The data of the given rows alone, with these weights and the statistics of all rows."""
 
     def tables(self, nbytes: int = TILE_BYTES) -> Iterator[tuple[slice, Any]]:
@@ -177,7 +177,7 @@ class LocalData(Data):
         scaled = stats if self.scaling is None else stats.scaled(*self.scaling)
         self.table_stats, self.column_stats = stats, scaled if known is None else replace(scaled, errors=known.errors)
 
-    def standardized(self, centre: Any, scale: Any) -> LocalData:
+    def standardized(self, centre: Any, scale: Any) -> Self:
         data = self.alike()
         data.scaling = checked_scaling(self, centre, scale)
         data._set_stats(self.table_stats)
@@ -188,7 +188,7 @@ class LocalData(Data):
         sums = own.mean, own.squares, own.largest, own.checksum, own.stored
         return short_hash(f"{self.n} {self.shape(())} {self.y.shape}", self.y, self.weight, *sums, *self.scaling or ())
 
-    def subset(self, rows: Array | Fold) -> LocalData:
+    def subset(self, rows: Array | Fold) -> Self:
         if isinstance(rows, Fold):
             dealt = np.random.default_rng(rows.seed).permutation(self.n) % rows.folds
             rows = np.flatnonzero((dealt == rows.fold) == rows.inside)

@@ -115,7 +115,6 @@ class TaskData(SparseData):
         most = int(task.max(initial=0))
         self.features, self.tasks = int(X.shape[1]), most + 1 if tasks is None else count("tasks", tasks, most + 1)
         super().__init__(spread_out(X, task, self.tasks), y, sample_weight)
-        self.total_weight = None if sample_weight is None else float(np.sum(sample_weight))
 
     def _set_stats(self, stats: ColumnStats) -> None:
         super()._set_stats(stats)

@@ -62,6 +62,13 @@ class Table(LocalData):
         self.cut, self.tile = Blocks.of(n), tile_rows(self.d)
         self.nbytes, self.row_bytes = n * self.d * self.dtype.itemsize, 8.0 * self.d
 
+    def _set_given(self, n: int, y: Any, sample_weight: Any) -> None:
+        """Set the rows with targets and weights as they were given, in whose units rows count that are added later."""
+        self._set_rows(n, checked_targets(y, n), checked_weights(sample_weight, n))
+        if sample_weight is not None:
+            with np.errstate(over="ignore"):
+                self.total_weight = float(min(np.sum(sample_weight, dtype=np.float64), np.finfo(np.float64).max))
+
     def run(self, work: Pass) -> tuple[Array, Any]:
         # Whether threads are used depends on the size of the table, and not on how it is read: else results would.
         cut, threads = self.cut, self.threads if self.nbytes >= THREADED_BYTES else 1
@@ -142,10 +149,9 @@ class MemoryTable(Table):
         names: tuple[str, ...] | None = None,
     ) -> None:
         X, self.feature_names = self._checked(X), names
-        n = X.shape[0]
         self.X, self.d, self.dtype = X, X.shape[1], X.dtype
         self.threads = default_threads() if threads is None else count("threads", threads)
-        self._set_rows(n, checked_targets(y, n), checked_weights(sample_weight, n))
+        self._set_given(X.shape[0], y, sample_weight)
         self.measure()
 
     @abstractmethod
@@ -207,7 +213,7 @@ class ChunkedData(Table):
         self.threads = default_threads() if threads is None else count("threads", threads)
         self.feature_names = None if source.columns is None else tuple(source.columns)
         self.sample_run = source.run
-        self._set_rows(source.n, checked_targets(y, source.n), checked_weights(sample_weight, source.n))
+        self._set_given(source.n, y, sample_weight)
         self.measure()
 
     def _chunks(self, step: int) -> Generator[tuple[int, Array]]:
@@ -235,7 +241,7 @@ class ChunkedData(Table):
     def _name_entry(self, row: int, column: int, value: float) -> str:
         return f"{self.source.place(row, column)} is {value}"
 
-    def take(self, rows: Array, weight: Array | None) -> ChunkedData:
+    def take(self, rows: Array, weight: Array | None) -> Self:
         """The given increasing rows, read when they are used."""
         from projfree.data.sources import SourceSubset
 

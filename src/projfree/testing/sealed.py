@@ -57,17 +57,16 @@ class SealedData(Data):
 
     def __init__(self, X: Any, y: Any, sample_weight: Any = None, *, forgets: float = 0.3) -> None:
         self._forgets = forgets
-        inner = DenseData(X, y, sample_weight, threads=1)
-        inner.total_weight = None if sample_weight is None else float(np.sum(sample_weight))
-        self._take_over(inner)
+        self._take_over(DenseData(X, y, sample_weight, threads=1))
 
-    def _take_over(self, inner: Any) -> None:
+    def _take_over(self, inner: DenseData) -> None:
         """Hold these rows, and add over blocks of a few of them."""
-        self.n, self.column_stats, self.rounding_units = inner.n, inner.column_stats, inner.rounding_units
-        self.total_weight, inner.cut = inner.total_weight, Blocks(inner.n, ROWS)
-        self._inner, self.y, self.weight = inner, Opaque(), None if inner.weight is None else Opaque()
+        self.n, self.column_stats, self.total_weight = inner.n, inner.column_stats, inner.total_weight
+        inner.cut, self.rounding_units = Blocks(inner.n, ROWS), Blocks(inner.n, inner.n).units()
+        self._inner, self.y = inner, Opaque()
+        self.weight = None if inner.weight is None else Opaque()
 
-    def _over(self, inner: LocalData) -> SealedData:
+    def _over(self, inner: DenseData) -> SealedData:
         data = copy(self)
         data._take_over(inner)
         return data
