@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -147,8 +148,8 @@ class Evaluation:
 class Memory:
     """The last few evaluations of a function in one workspace."""
 
-    def __init__(self) -> None:
-        self._kept: dict[Handle, Evaluation] = {}
+    #: Replaced as a whole, so that no other thread sees it half changed.
+    _kept: Mapping[Handle, Evaluation] = MappingProxyType({})
 
     def __reduce__(self) -> tuple[type[Memory], tuple[()]]:
         return Memory, ()  # a copy remembers nothing
@@ -165,7 +166,7 @@ class Memory:
 
     def keep(self, found: Evaluation) -> Evaluation:
         """Remember an evaluation and those that came with it; returns it."""
-        kept = dict(self._kept)  # replaced at once, so that no other thread sees it half changed
+        kept = dict(self._kept)
         for each in (*found.also, found):
             old = kept.pop(each.point.handle, None)
             kept[each.point.handle] = each if old is None or each.tangent is not None else old

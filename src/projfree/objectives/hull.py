@@ -13,6 +13,7 @@ from projfree.algebra import UNIT, Point, inner, mix, square
 from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.root_finding import find_root
+from projfree.objectives.rounding import FEW
 
 if TYPE_CHECKING:
     from projfree.objectives.base import SmoothFunction
@@ -23,10 +24,8 @@ NEWTON_STEPS = 20
 ENOUGH = 1e-3
 #: Where the function need not be convex, trial steps grow by this factor from the short step, a sure descent.
 SCAN_GROWTH = 4.0
-#: Values within so many roundings of each other are equal.
-EQUAL = 8.0
-#: Singular values of second derivatives in the intercept count as zero at this part of the largest: a few roundings.
-RCOND = 1e-14
+#: Singular values of second derivatives in the intercept count as zero at this part of the largest.
+RCOND = FEW * FEW * UNIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +178,7 @@ class Hull:
             if answer is not None:
                 direction = np.append(direction, -answer[:, 0] - answer[:, 1:] @ direction)
             decrease = -float(here.gradient @ direction)
-            if decrease <= max(EQUAL * UNIT * abs(here.value), self._enough * (first - here.value)):
+            if decrease <= max(FEW * UNIT * abs(here.value), self._enough * (first - here.value)):
                 break
             new = place + self._search(place, direction) * direction
             there = self._look(new)
@@ -203,7 +202,7 @@ class Hull:
 
         def slope(s: float) -> tuple[float, float, float]:
             here = self._look(place + s * direction)
-            noise = math.inf if expired() else max(EQUAL * UNIT * abs(here.value), enough)
+            noise = math.inf if expired() else max(FEW * UNIT * abs(here.value), enough)
             return float(here.gradient @ direction), float(direction @ here.hessian @ direction), noise
 
         return find_root(slope, start, 0.0, 1.0)

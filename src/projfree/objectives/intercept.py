@@ -23,15 +23,14 @@ from projfree.deadline import expired
 from projfree.losses.base import LogLinkLoss, Loss
 from projfree.losses.squared import is_squared
 from projfree.numerics.root_finding import NoRootError, find_roots
-from projfree.objectives.hull import EQUAL, RCOND, Local
+from projfree.objectives.hull import RCOND, Local
+from projfree.objectives.rounding import FEW
 from projfree.objectives.row_steps import HullSums
 
 #: Trial steps of one search, far more than the digits of its start and of its answer take.
 MOST_STEPS = 200
 #: The damping of a step that fails grows by this factor, and falls by it after one that descends.
 DAMPING = 10.0
-#: The derivative in b counts as zero at this many units of rounding of its absolute terms.
-NOISE = 16.0
 
 
 class Intercept:
@@ -159,7 +158,7 @@ def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Any, o
 def _noise(here: Local) -> Array:
     """The rounding of the derivative in the intercept."""
     assert here.sizes is not None
-    return NOISE * UNIT * here.sizes
+    return 2.0 * FEW * UNIT * here.sizes
 
 
 def _descend(look: Any, loss: Loss, b: Array) -> Array:
@@ -181,7 +180,7 @@ def _descend(look: Any, loss: Loss, b: Array) -> Array:
             break
         there = look(new)
         # Close to the minimum values agree to rounding; there the derivative decides.
-        level = there.value <= here.value + EQUAL * UNIT * abs(here.value)
+        level = there.value <= here.value + FEW * UNIT * abs(here.value)
         if there.value < here.value or (level and np.abs(there.gradient).max() < np.abs(here.gradient).max()):
             b, here = new, replace(there, value=min(there.value, here.value))
             damping = max(damping / DAMPING, least)

@@ -34,14 +34,12 @@ from projfree.objectives.base import Evaluation, SmoothFunction
 from projfree.objectives.row_steps import FloorSum, Sums
 from projfree.sets.base import ConstraintSet
 
-#: Operations besides those of a sum of products: a shift, a scale, the intercept.
+#: Operations besides those of a sum of products: a shift, a scale, the intercept. A few roundings.
 FEW = 8.0
 #: Relative rounding error of a value, which is a mean of many terms.
 ROUNDING = 4.0 * UNIT
-#: Far more than all the results of a sum that fell below the smallest normal number can amount to.
+#: Far more than what derivatives, and all the results of a sum, lose below the smallest normal number.
 UNDERFLOW = 1e-290
-#: And than what derivatives, or their products with one number, lose there.
-LOST = 1e-300
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class Rounding:
         terms = math.sqrt(sums.square) * length
         if sums.square <= UNDERFLOW:
             terms = float(np.add.reduce(sums.slope_size)) * data.row_norm
-        gradient = UNIT * units * terms + LOST * (1.0 + length)
+        gradient = UNIT * units * terms + UNDERFLOW * (1.0 + length)
         if b is None or self.constant is None:
             return constant, gradient
         slope = np.abs(sums.slope) + UNIT * units * sums.slope_size
@@ -130,7 +128,7 @@ class Rounding:
         if not data.terms:
             return (data.row_norm if steep else math.sqrt(data.mean_square)) * size(w)
         columns = data.largest if steep else data.root_mean_square
-        return float(np.sum(_for_entries(columns, w.shape) * np.abs(w)))
+        return float(np.sum(np.tensordot(columns, np.abs(w), axes=columns.ndim)))
 
     def extents(self, ball: ConstraintSet, shape: tuple[int, ...]) -> tuple[float, float]:
         """The root mean square and the largest size of a prediction over all vectors of the set, at most."""
@@ -206,4 +204,4 @@ def is_rounding(change: float, value: float) -> bool:
 
     These are 64 units of rounding: the rounding of predictions, of losses and of sums of them adds up to some tens.
     """
-    return change <= 16.0 * ROUNDING * abs(value)
+    return change <= 2.0 * FEW * ROUNDING * abs(value)
