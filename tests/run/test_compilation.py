@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import signal
 import subprocess
 import sys
 import time
 
 import numpy as np
+import pytest
 from numba import njit
+from numba.core.registry import cpu_target
 
 from projfree import BlackBox, LpBall, PrimalAveraging, minimize
 from projfree.numerics.compilation import watch
@@ -75,3 +78,20 @@ assert "numba" not in sys.modules
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_an_interrupt_while_llvm_calls_python_is_not_dropped(monkeypatch):
+    watch()
+    engine, function = cpu_target.target_context.codegen()._engine._ee, njit(lambda x: 3.0 * x)
+    notify, handler = engine._object_cache_notify, signal.getsignal(signal.SIGINT)
+
+    def interrupted(*compiled):
+        monkeypatch.undo()
+        signal.raise_signal(signal.SIGINT)  # ctypes prints and drops what its callbacks raise
+        return notify(*compiled)
+
+    monkeypatch.setattr(engine, "_object_cache_notify", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        function(1.0)
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert function(1.0) == 3.0

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from threading import current_thread, main_thread
 from typing import Any
 
 log = logging.getLogger(__name__)
@@ -18,12 +21,45 @@ _listeners: list[Any] = []
 
 
 def watch() -> None:
-    """Count compilations from now on. What numba finds on disk is not compiled, and loading it counts as work."""
-    if not _listeners:
-        from numba.core import event
+    """Count compilations from now on. What numba finds on disk is not compiled, and loading it counts as work.
 
-        _listeners.append(event.TimingListener())
-        event.register("numba:compile", _listeners[0])
+    An interrupt waits for the end of a compilation: LLVM calls functions of Python in which it would be dropped.
+    """
+    if _listeners:
+        return
+    from numba.core import event
+
+    class Compilations(event.TimingListener):
+        hold = ExitStack()
+
+        def on_start(self, event: Any) -> None:
+            if not self._depth and current_thread() is main_thread():
+                self.hold.enter_context(_held_interrupt())
+            super().on_start(event)
+
+        def on_end(self, event: Any) -> None:
+            super().on_end(event)
+            if not self._depth:
+                self.hold.close()
+
+    _listeners.append(Compilations())
+    event.register("numba:compile", _listeners[0])
+
+
+@contextmanager
+def _held_interrupt() -> Iterator[None]:
+    """Deliver an interrupt that arrives in the block at its end; in the main thread only."""
+    arrived, usual = list[int](), signal.getsignal(signal.SIGINT)
+    if not callable(usual):  # interrupts are ignored, or end the process
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: arrived.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+        if arrived:
+            signal.raise_signal(signal.SIGINT)
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:

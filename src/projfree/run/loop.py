@@ -395,7 +395,7 @@ class Run:
         done = self.iteration > 0 and self.state.done
         due = self.iteration > 0 and self.passes >= self.next_certificate
         # The scale may cost a read: it is computed only if there is a gap.
-        reached = due and math.isfinite(self.gap) and self.relative_gap <= max(self.tol, self._precision())
+        reached = due and math.isfinite(self.gap) and self.gap <= max(self.tol * self.scale, self._precision())
         # The bound of a step that did not optimise the intercept is lowered by the derivative along it, and the
         # certificate will prove more.
         lowered = due and self.state.evaluation is not None and self.state.evaluation.rest is not None
@@ -408,9 +408,8 @@ class Run:
         return Status.TIME_LIMIT if expired() else None
 
     def _precision(self) -> float:
-        """The relative gap below which rounding, or the smoothing of the function, decides, not the solver."""
-        allowance = self.lower_bound.allowance + self.f.structure.smoothing_error
-        return 2.0 * allowance / self.scale if self.convex else 0.0
+        """The gap below which rounding, or the smoothing of the function, decides, not the solver."""
+        return 2.0 * (self.lower_bound.allowance + self.f.structure.smoothing_error) if self.convex else 0.0
 
     def certify(self, stopped: Status | None = None) -> Status | None:
         """Recompute the certificate from the best point alone; the status of the run if it should end, else None.
@@ -423,13 +422,13 @@ class Run:
                 self.learn_value(self.iteration, self.opened.evaluate(self.state.x, tangent=False).reported)
             except NotFiniteError:
                 stopped = stopped if stopped is Status.INTERRUPTED else Status.NOT_FINITE
-        relative_gap = recompute_certificate(self).gap / self.scale
+        gap = recompute_certificate(self).gap
         self.next_certificate = next_check(self.passes)
         if self.f.convex and not self.convex:
             return stopped if stopped is Status.INTERRUPTED else Status.NOT_CONVEX  # an interrupt ends other runs too
-        if relative_gap <= self.tol and stopped in (None, Status.MAX_ITER, Status.TIME_LIMIT):
+        if gap / self.scale <= self.tol and stopped in (None, Status.MAX_ITER, Status.TIME_LIMIT):
             return Status.CONVERGED if self.convex else Status.STATIONARY
-        if stopped is None and self.iteration and (self.state.done or relative_gap <= self._precision()):
+        if stopped is None and self.iteration and (self.state.done or gap <= self._precision()):
             smoothed = self.f.structure.smoothing_error > self.lower_bound.allowance
             return Status.SMOOTHED if smoothed else Status.PRECISION
         return stopped
@@ -476,7 +475,8 @@ class Run:
 
     def learn_value(self, iteration: int, found: Evaluation, gap: float = math.nan) -> None:
         """Record what is known about an iterate; ``gap`` is the Frank-Wolfe gap there if it is known."""
-        row = self.trace.row(iteration)
+        # Solvers learn the value of an iterate in the iteration after it at the latest.
+        row = next((row for row in self.trace.rows[-2:] if row["iteration"] == iteration), {"bound": math.nan})
         row["value"], row["gap"] = found.value, found.value - row["bound"]
         if iteration == 0:
             self.first_value = found.value

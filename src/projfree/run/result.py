@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -48,14 +47,6 @@ class Trace:
     def add(self, *row: float) -> None:
         """Append a row, with the values of the columns in their order."""
         self.rows.append(dict(zip(COLUMNS, row, strict=True)))
-
-    def row(self, iteration: int) -> dict[str, float]:
-        """The row of one of the last two iterations, to write to; one that belongs to no trace if it is not recorded.
-
-        Solvers learn the value of an iterate in the iteration after it at the latest.
-        """
-        recorded = (row for row in self.rows[-2:] if row["iteration"] == iteration)
-        return next(recorded, dict.fromkeys(COLUMNS, math.nan))
 
     def __len__(self) -> int:
         return len(self.rows)
