@@ -98,8 +98,8 @@ def test_real_school(real_data):
 @pytest.mark.parametrize(
     ("arrays", "why"),
     [
-        ({"X": np.zeros((2, 2)), "y": np.zeros(2)}, "but it has no task"),
-        ({"X": np.zeros((2, 2)), "y": np.zeros(2), "task": np.zeros(2)}, r"but it holds \(2, 2\) with 1"),
+        ({"X": np.zeros((2, 2)), "y": np.zeros(2)}, "task"),
+        ({"X": np.zeros((2, 2)), "y": np.zeros(2), "task": np.zeros(2)}, r"\(2, 2\) with 1 tasks"),
     ],
 )
 def test_other_school(tmp_path, monkeypatch, arrays, why):

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import gzip
-import io
 import zipfile
 
 import numpy as np
 import pytest
 
 from projfree.datasets import load_year, load_year_sample
-from projfree.datasets.year import FIRST_ROW, parse
+from projfree.datasets.year import FIRST_ROW
 
 LINE = ",".join(map(str, [2001, *FIRST_ROW[1:], *range(86)])) + "\n"
 
@@ -40,23 +39,14 @@ def test_bit_exact_against_the_original(sample, real_data):
     assert np.array_equal(table["year"].to_numpy(), sample.y)
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        (LINE, r"\(1, 91\)"),
-        (LINE * 3, r"\(3, 91\)"),
-        (LINE.replace("2001", "2002") * 2, r"its first row begins \(2002.0"),
-        (LINE + "1,2,3\n", "do not fit"),
-        (LINE + LINE.replace("2001", "year"), "do not fit"),
-        (LINE.replace("\n", ",7\n") * 2, r"\(2, 92\)"),
-    ],
-)
-def test_not_the_original(text, why):
-    with pytest.raises(ValueError, match=rf"with 2 rows of 91 numbers, but 'here' is not that: .*{why}"):
-        parse(io.StringIO(text), 2, "here")
+@pytest.fixture
+def three_rows(monkeypatch):
+    """Let the original have three rows."""
+    monkeypatch.setattr("projfree.datasets.year.N_ROWS", 3)
 
 
 def write(path, text):
+    path.parent.mkdir(exist_ok=True)
     if path.suffix == ".gz":
         path.write_bytes(gzip.compress(text.encode()))
     elif path.suffix == ".zip":
@@ -68,19 +58,37 @@ def write(path, text):
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zip"])
 @pytest.mark.parametrize("folder", ["", "year_prediction_msd"])
-def test_the_file_is_found_and_checked(tmp_path, monkeypatch, suffix, folder):
-    (tmp_path / folder).mkdir(exist_ok=True)
-    write(tmp_path / folder / f"YearPredictionMSD.txt{suffix}", LINE * 4)
+def test_the_file_is_found_and_read(tmp_path, monkeypatch, three_rows, suffix, folder):
+    write(tmp_path / folder / f"YearPredictionMSD.txt{suffix}", LINE + ("1999," + ",".join(["7"] * 90) + "\n") * 2)
     monkeypatch.setenv("PROJFREE_DATA", str(tmp_path))
-    with pytest.raises(ValueError, match=r"with 515,345 rows of 91 numbers, but .* is not that: .*\(4, 91\)"):
+    year = load_year(standardize=False)
+    assert year.y.tolist() == [2001, 1999, 1999]
+    assert (year.X[0, 0], year.X[2].tolist()) == (FIRST_ROW[1], [7.0] * 90)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (LINE, "1 x 91"),
+        (LINE.replace("2001", "2002") * 3, r"a first row that begins \[2002.0"),
+        (LINE + "1,2,3\n" * 2, "something else"),
+        (LINE * 2 + LINE.replace("2001", "year"), "something else"),
+        (LINE.replace("\n", ",7\n") * 3, "3 x 92"),
+    ],
+)
+def test_not_the_original(tmp_path, monkeypatch, three_rows, text, why):
+    write(tmp_path / "YearPredictionMSD.txt", text)
+    monkeypatch.setenv("PROJFREE_DATA", str(tmp_path))
+    with pytest.raises(ValueError, match=rf"3 rows of a year and 90 features in .*Year.*txt'.*{why}"):
         load_year()
 
 
-def test_a_zip_without_the_file(tmp_path):
-    with zipfile.ZipFile(tmp_path / "Other.txt.zip", "w"):
+def test_a_zip_without_the_file(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "YearPredictionMSD.txt.zip", "w"):
         pass
-    with pytest.raises(ValueError, match=r"holds no Other.txt; get the original archive again"):
-        load_year(tmp_path / "Other.txt.zip")
+    monkeypatch.setenv("PROJFREE_DATA", str(tmp_path))
+    with pytest.raises(ValueError, match=r"an archive without YearPredictionMSD\.txt"):
+        load_year()
 
 
 @pytest.mark.parametrize("value", [None, "."])
@@ -92,13 +100,3 @@ def test_missing(tmp_path, monkeypatch, value):
     why = r"there is none in '\.'" if value else "that variable is not set"
     with pytest.raises(FileNotFoundError, match=rf"`load_year\(\)` needs YearPredictionMSD.txt .*{why}.*; get it from"):
         load_year()
-
-
-@pytest.mark.slow
-def test_a_file_of_full_size(tmp_path):
-    (tmp_path / "YearPredictionMSD.txt").write_text(LINE + ("1999," + ",".join(map(str, range(90))) + "\n") * 515_344)
-    year = load_year(tmp_path / "YearPredictionMSD.txt", standardize=False)
-    assert year.X.shape == (515_345, 90)
-    assert year.n_train == 463_715
-    assert year.X[-1].tolist() == list(range(90))
-    assert (year.y[0], year.y[-1]) == (2001, 1999)

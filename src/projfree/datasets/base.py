@@ -25,16 +25,6 @@ class Dataset:
         Rows of the training part, which come first; the rest is the test part. None where the source has no split.
     task : ndarray, optional
         The task of each row, 0-based, where the data are multi-task.
-
-    Examples
-    --------
-    >>> from projfree.datasets import load_year_sample
-    >>> sample = load_year_sample()
-    >>> sample
-    Dataset(name='YearPredictionMSD sample', ..., n_train=5000)
-    >>> X_train, y_train = sample.X[: sample.n_train], sample.y[: sample.n_train]
-    >>> X_train.shape, y_train.shape
-    ((5000, 90), (5000,))
     """
 
     X: Array = field(repr=False)
@@ -61,16 +51,6 @@ class Ratings:
         The original ids: row ``i`` is user ``row_ids[i]``, column ``j`` is item ``col_ids[j]``; both increase.
     name, description, licence : str
         What the data are, and under which terms they may be used.
-
-    Examples
-    --------
-    >>> from projfree.datasets import movielens_stand_in
-    >>> ratings = movielens_stand_in("100k")
-    >>> ratings.shape, ratings.rows.shape
-    ((943, 1682), (100000,))
-    >>> own = ratings.values[ratings.rows == 0]  # what the first user gave
-    >>> bool(own.min() >= 1) and bool(own.max() <= 5)
-    True
     """
 
     rows: Array = field(repr=False)

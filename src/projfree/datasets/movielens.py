@@ -8,7 +8,7 @@ import numpy as np
 
 from projfree.checks import shown
 from projfree.datasets.base import Ratings
-from projfree.datasets.sources import SOURCES, find, open_text
+from projfree.datasets.sources import SOURCES, find, open_text, original
 
 #: Separator, number of ratings, users and films.
 EDITIONS = {"100k": ("\t", 100_000, (943, 1_682)), "1m": ("::", 1_000_209, (6_040, 3_706))}
@@ -42,21 +42,15 @@ def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = Tru
     (separator, n, shape), source = EDITIONS[size], SOURCES[f"movielens-{size}"]
     path = find(f"load_movielens({size!r})", source, download)
     what = f"{n:,} ratings of {shape[0]:,} users and {shape[1]:,} films"
-    try:
-        with open_text(path) as text:
-            # NumPy takes separators of one character only.
-            table = np.loadtxt((line.replace(separator, "\t") for line in text), np.int64, delimiter="\t", ndmin=2)
+    with original("load_movielens", what, path, source), open_text(path) as text:
+        # NumPy takes separators of one character only.
+        table = np.loadtxt((line.replace(separator, "\t") for line in text), np.int64, delimiter="\t", ndmin=2)
         if len(table) != n or table.shape[1] not in (3, 4):
             raise ValueError(f"a table of {len(table)} x {table.shape[1]} numbers")
         row_ids, rows = np.unique(table[:, 0], return_inverse=True)
         col_ids, cols = np.unique(table[:, 1], return_inverse=True)
         if (len(row_ids), len(col_ids)) != shape:
             raise ValueError(f"ratings of {len(row_ids):,} users and {len(col_ids):,} films")
-    except ValueError as error:
-        raise ValueError(
-            f"`load_movielens` expects {what} in {str(path)!r}, but it holds something else ({error}); get it again "
-            f"from {source.page}."
-        ) from error
     return Ratings(
         rows=rows,
         cols=cols,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 
@@ -95,13 +95,8 @@ def cached(source: Source) -> Path:
     return Path(pooch.os_cache("projfree")) / source.folder / f"{source.names[0]}.zip"
 
 
-def download(source: Source, progress: Any = None) -> Path:
+def download(source: Source) -> Path:
     """The archive in the cache, downloaded unless it is there already; its checksum is checked each time.
-
-    Parameters
-    ----------
-    progress : object, optional
-        A progress bar as pooch wants it, with ``total``, ``update``, ``reset`` and ``close``.
 
     Raises
     ------
@@ -114,9 +109,8 @@ def download(source: Source, progress: Any = None) -> Path:
     import pooch
 
     pooch.get_logger().setLevel("ERROR")
-    loader = pooch.HTTPDownloader(progressbar=progress or False)
     try:
-        pooch.retrieve(source.url, f"sha256:{source.sha256}", place.name, place.parent, downloader=loader)
+        pooch.retrieve(source.url, f"sha256:{source.sha256}", place.name, place.parent)
     except ValueError as error:
         raise ValueError(
             f"the download from {source.url} has another checksum; try again, or get it from {source.page}."
@@ -145,6 +139,18 @@ def find(call: str, source: Source, may_download: bool = True) -> Path:
 
 
 @contextmanager
+def original(call: str, what: str, path: Path, source: Source) -> Iterator[None]:
+    """Say of a file whose content raises a ValueError that it is not the original."""
+    try:
+        yield
+    except (ValueError, KeyError) as error:
+        raise ValueError(
+            f"`{call}` expects {what} in {str(path)!r}, but it holds something else ({error}); get it again from "
+            f"{source.page}."
+        ) from error
+
+
+@contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
     """Open a text file that may be compressed, by the end of its name."""
     if path.suffix == ".gz":
@@ -154,7 +160,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if name.rsplit("/", 1)[-1] == path.stem]
             if not names:
-                raise ValueError(f"{str(path)!r} holds no {path.stem}; get the original archive again.")
+                raise ValueError(f"an archive without {path.stem}")
             with archive.open(names[0]) as binary, io.TextIOWrapper(binary, encoding="ascii") as text:
                 yield text
     else:

@@ -38,10 +38,6 @@ def year_stand_in(n: int = N_ROWS, seed: int = 0, *, standardize: bool = True) -
     standardize : bool
         Use the standardised columns of the sample.
 
-    Notes
-    -----
-    Memory: X itself and a few megabytes.
-
     Examples
     --------
     >>> data = year_stand_in(1_000)
@@ -50,7 +46,10 @@ def year_stand_in(n: int = N_ROWS, seed: int = 0, *, standardize: bool = True) -
     """
     n, seed = count("year_stand_in(n=...)", n), count("year_stand_in(seed=...)", seed, lowest=0)
     source = load_year_sample(standardize)
-    centre, rows, factor = _smoothing(np.column_stack([source.X, source.y]))
+    sample = np.column_stack([source.X, source.y])
+    centre, shrink = sample.mean(axis=0), 1.0 / np.sqrt(1.0 + NOISE**2)
+    rows = (sample - centre) * shrink
+    factor = np.linalg.cholesky(np.cov(sample, rowvar=False, ddof=0)).T * (NOISE * shrink)
     X, y = np.empty((n, source.X.shape[1])), np.empty(n)
     for first in range(0, n, _BLOCK):
         # Whole blocks, each with its own generator: a shorter stand-in is the beginning of a longer one.
@@ -68,15 +67,6 @@ def year_stand_in(n: int = N_ROWS, seed: int = 0, *, standardize: bool = True) -
         description=f"stand-in: {n:,} bootstrapped rows of the YearPredictionMSD sample plus noise; not real data.",
         licence=LICENCE,
     )
-
-
-def _smoothing(sample: Array) -> tuple[Array, Array, Array]:
-    """The mean, and the rows and the factor of the covariance that make the sum above."""
-    centre = sample.mean(axis=0)
-    shrink = 1.0 / np.sqrt(1.0 + NOISE**2)
-    rows = (sample - centre) * shrink
-    factor = np.linalg.cholesky(np.cov(sample, rowvar=False, ddof=0)).T * (NOISE * shrink)
-    return centre, rows, factor
 
 
 def movielens_stand_in(size: Literal["100k", "1m"] = "100k", seed: int = 0) -> Ratings:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import TextIO
-
 import numpy as np
 
 from projfree.checks import Array
 from projfree.datasets.base import Dataset, standardized
-from projfree.datasets.sources import SOURCES, find, open_text, packaged
+from projfree.datasets.sources import SOURCES, find, open_text, original, packaged
 
 FEATURES = tuple([f"timbre_avg_{i}" for i in range(1, 13)] + [f"timbre_cov_{i}" for i in range(1, 79)])
 N_ROWS, N_TRAIN = 515_345, 463_715
@@ -54,64 +50,42 @@ def decode_columns(planes: Array, lowest: Array) -> Array:
     return np.ascontiguousarray(whole.T) / 1e5
 
 
-def load_year(
-    path: str | os.PathLike[str] | None = None, standardize: bool = True, *, download: bool = True
-) -> Dataset:
-    """Load the original YearPredictionMSD, 515,345 x 90.
+def load_year(standardize: bool = True, *, download: bool = True) -> Dataset:
+    """Load the original YearPredictionMSD, 515,345 x 90; its shape and its first row are checked.
 
     Parameters
     ----------
-    path : path-like, optional
-        ``YearPredictionMSD.txt``, plain or as .zip or .gz; by default looked for below PROJFREE_DATA and in the cache.
     standardize : bool
         Centre and scale the columns of X by all rows.
     download : bool
-        Whether a file that is in neither place is got from the UCI repository (200 MB).
-
-    Raises
-    ------
-    ValueError
-        Where the file is not the original: its shape and its first row are checked.
+        Whether the file is got from the UCI repository (200 MB) if ``YearPredictionMSD.txt``, plain or as .zip or .gz,
+        is neither below PROJFREE_DATA nor in the cache.
 
     Examples
     --------
     >>> try:
     ...     year = load_year(download=False)
-    ... except FileNotFoundError:  # neither below PROJFREE_DATA nor in the cache
+    ... except FileNotFoundError:
     ...     year = load_year_sample()
     >>> year.X.shape[1], year.feature_names[0]
     (90, 'timbre_avg_1')
     """
-    found = Path(path) if path else find("load_year()", SOURCES["year"], download)
-    with open_text(found) as text:
-        X, y = parse(text, N_ROWS, str(found))
+    source = SOURCES["year"]
+    path = find("load_year()", source, download)
+    what = f"{N_ROWS:,} rows of a year and 90 features"
+    with original("load_year", what, path, source), open_text(path) as text:
+        table = np.loadtxt(text, delimiter=",", ndmin=2)
+        if table.shape != (N_ROWS, 1 + len(FEATURES)):
+            raise ValueError(f"a table of {table.shape[0]:,} x {table.shape[1]} numbers")
+        if tuple(table[0, : len(FIRST_ROW)].tolist()) != FIRST_ROW:
+            raise ValueError(f"a first row that begins {table[0, : len(FIRST_ROW)].tolist()}")
+    X = np.ascontiguousarray(table[:, 1:])
     return Dataset(
         X=standardized(X) if standardize else X,
-        y=y,
+        y=np.array(table[:, 0]),
         feature_names=FEATURES,
         name="YearPredictionMSD",
         description="UCI YearPredictionMSD, all 515,345 rows; the first 463,715 are the official training part.",
         licence=LICENCE,
         n_train=N_TRAIN,
-    )
-
-
-def parse(text: TextIO, n_rows: int, path: str) -> tuple[Array, Array]:
-    """Read exactly ``n_rows`` rows of a year and 90 features, and check that they are the original."""
-    try:
-        table = np.loadtxt(text, delimiter=",", ndmin=2)
-    except ValueError as error:
-        raise _not_original(path, n_rows, f"some rows do not fit ({error})") from error
-    if table.shape != (n_rows, 1 + len(FEATURES)):
-        raise _not_original(path, n_rows, f"its shape is {table.shape}")
-    first = tuple(table[0, : len(FIRST_ROW)].tolist())
-    if first != FIRST_ROW:
-        raise _not_original(path, n_rows, f"its first row begins {first}, not {FIRST_ROW}")
-    return np.ascontiguousarray(table[:, 1:]), np.array(table[:, 0])
-
-
-def _not_original(path: str, n_rows: int, why: str) -> ValueError:
-    return ValueError(
-        f"`load_year` expects the original YearPredictionMSD.txt with {n_rows:,} rows of 91 numbers, but {path!r} is "
-        f"not that: {why}; get it again from {SOURCES['year'].page}."
     )
