@@ -79,8 +79,8 @@ FAULTS = [
         "estimators.classifier:ConstrainedClassifier._weights", "by_row * weight", "by_row", "estimators/test_weights"
     ),
     # intercepts
-    Fault("objectives.intercept:Centred.locate", "constant - self", "constant + self", "objectives/test_intercept"),
-    Fault("objectives.intercept:Centred", "g - outer(", "g + outer(", "objectives/test_intercept"),
+    Fault("objectives.intercept:Intercept.locate", "constant - self", "constant + self", "objectives/test_intercept"),
+    Fault("objectives.erm:Objective", "g - outer(", "g + outer(", "objectives/test_intercept"),
     Fault("data.column_stats:ColumnStats.raw", "intercept - self", "intercept + self", "estimators/test_models"),
     # folds
     Fault("cli.fit:split", "np.sort(order[held:])", "np.sort(order)", "cli/test_fit"),

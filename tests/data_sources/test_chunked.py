@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,7 +32,6 @@ from projfree import (
     minimize,
 )
 from projfree.data import ChunkedData, sources
-from projfree.data.local import LocalData
 from projfree.data.rows import Step
 
 N, D = 700, 6
@@ -117,30 +114,6 @@ class TestSubset:
             np.testing.assert_array_equal(part.y, known.y)
             np.testing.assert_array_equal(part.weights(slice(None)), known.weights(slice(None)))
             np.testing.assert_allclose(part.apply(np.ones(D)), known.apply(np.ones(D)), rtol=1e-13, atol=1e-13)
-
-    @pytest.mark.parametrize(("n", "m", "run"), [(7, 4, 3), (6, 2, 3), (8, 3, 2), (5, 5, 2), (4, 3, 3)])
-    def test_every_row_is_as_likely(self, n, m, run):
-        """Over all cells and all shifts each row is drawn equally often, m rows at a time."""
-
-        class Script:
-            def __init__(self, cells, shift):
-                self.cells, self.shift = cells, shift
-
-            def choice(self, k, size, replace, shuffle=True):
-                return np.array(self.cells)
-
-            def integers(self, k):
-                return self.shift
-
-        needed, cells = -(-m // run), n // run
-        pool, size = (cells, needed) if needed <= cells else (n, m)
-        drawn = [
-            LocalData.sample(SimpleNamespace(n=n, sample_run=run), m, Script(chosen, shift))
-            for chosen in itertools.permutations(range(pool), size)
-            for shift in range(n)
-        ]
-        assert {len(set(rows.tolist())) for rows in drawn} == {m}
-        assert len(set(np.bincount(np.concatenate(drawn), minlength=n))) == 1
 
 
 @dataclass(frozen=True)

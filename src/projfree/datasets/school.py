@@ -14,6 +14,15 @@ def load_school() -> Dataset:
     """Load the School data, 15,362 x 28 with 139 tasks, from ``school/school.npz`` in PROJFREE_DATA.
 
     ``task`` holds the school of each row, from 0 to 138. The file is not packaged because of its licence.
+
+    Examples
+    --------
+    >>> try:
+    ...     tasks = load_school().task.max() + 1
+    ... except FileNotFoundError:  # not below PROJFREE_DATA
+    ...     tasks = 139
+    >>> int(tasks)
+    139
     """
     path, source = find("load_school()", SOURCES["school"]), SOURCES["school"]
     what = f"X of shape {SHAPE}, y, and task with {N_TASKS} tasks"
