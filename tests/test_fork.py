@@ -71,16 +71,17 @@ leave.set()
 """
 )
 
-# The pool and the limit change all the time in two threads while a third one forks.
+# The pool and the limit change all the time in two threads while a third one forks. Neither multiplies matrices: of a
+# fork during a product OpenBLAS keeps a lock for ever, in which its next call in the child hangs.
 FORK_ANY_TIME = (
     APPLY
     + """
-from projfree.runtime import single_blas
+from projfree.runtime import over_blocks, single_blas
 stop = threading.Event()
 def busy():
     while not stop.is_set():
         with single_blas():
-            right()
+            over_blocks(lambda k: sum(range(1_000)), 8, 2)
 threads = [threading.Thread(target=busy) for _ in range(2)]
 for thread in threads:
     thread.start()

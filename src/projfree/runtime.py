@@ -1,4 +1,7 @@
-"""Threads: how many there are, the one pool of them, and limits on those of BLAS; all of it survives a fork."""
+"""Threads: how many there are, the one pool of them, and limits on those of BLAS; all of it survives a fork.
+
+OpenBLAS does not where another thread is inside of one of its calls: the child then hangs in its own first call.
+"""
 
 from __future__ import annotations
 

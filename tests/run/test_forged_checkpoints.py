@@ -94,6 +94,7 @@ DAMAGE = {
     "a list": lambda tree: tree.update(state=[]),
     "trace": lambda tree: tree.update(trace={"iteration": np.arange(3)}),
     "averages": lambda tree: tree["lower_bound"].update(averages=[{"m": {}, "z": 3}]),
+    "too few averages": lambda tree: tree["lower_bound"]["averages"].pop(),
     "a complex step": lambda tree: tree["state"].update(gamma=np.complex128(1j)),
     "another class of states": lambda tree: tree.update({"class": "Popen"}),
     "point": lambda tree: tree["state"].update(x={"type": "Point"}),

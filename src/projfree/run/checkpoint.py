@@ -157,7 +157,8 @@ def _restored(owner: Any, names: Iterable[str], tree: dict[str, Any], f: SmoothF
     members = {name: _decode(tree[name], f) for name in names}
     for name, value in members.items():
         own = getattr(owner, name)
-        if own is not None and not isinstance(value, Real if isinstance(own, Real) else type(own)):
+        wrong = own is not None and not isinstance(value, Real if isinstance(own, Real) else type(own))
+        if wrong or (isinstance(own, list) and len(value) != len(own)):
             raise ValueError(f"`{name}` is {value!r:.80}")
     return members
 
