@@ -208,7 +208,7 @@ def test_explain_runs_nothing(call, table):
         (("--radius", 3, "--alpha", 2), ["--radius", "--alpha"]),
         (("--C", 3), ["--C", "squared"]),
         (("--radius", 0), ["--radius", "0"]),
-        (("--p", "1,2", "--radius", 2), ["--p", "--radius"]),
+        (("--p", "1,2", "--radius", 2), ["--p", "[1.0, 2.0]"]),
         (("--p", "x"), ["--p", "'x'"]),
         (("--p", 0.5, "--radius", 1), ["--p", "0.5"]),
         (("--norm", "round"), ["--norm", "'round'"]),
@@ -262,3 +262,10 @@ def test_an_alias_of_a_norm_needs_no_exponent(call, table, tmp_path):
 
 def test_a_target_that_is_named_twice_counts_once(call, table, tmp_path):
     assert call.json(*fit(table, tmp_path / "m", "--target", "y", "--radius", 2))["features"] == 3
+
+
+def test_columns_may_have_names_of_any_kind(call, table, tmp_path):
+    frame = pd.read_csv(table).rename(columns={"a": "self", "b": "index", "c": "=c"}).assign(d=list("xy") * 50)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert call(*fit(tmp_path / "t.csv", tmp_path / "m", "--radius", 2)).exit_code == 0
+    assert call("predict", tmp_path / "m", tmp_path / "t.csv").exit_code == 0

@@ -13,9 +13,9 @@ from projfree.checks import Array, shown
 from projfree.cli import options
 from projfree.cli.fit import split
 from projfree.cli.output import DONE, SHORT, Report, aligned, check_place, command, remark, save_model
-from projfree.cli.tables import as_ids, column_of, floats, read_table, row_of
+from projfree.cli.tables import as_ids, column_of, features, floats, read_table, row_of
 from projfree.deadline import countdown
-from projfree.estimators.encoding import table_encoder, text_columns
+from projfree.estimators.encoding import table_encoder
 from projfree.run import Checkpoint, ProgressBar
 from projfree.run.checkpoint import KIND as CHECKPOINT
 
@@ -136,11 +136,9 @@ def _features(path: Path | None, ids: str, layout: options.Layout, like: Array) 
         raise ValueError(
             f"{str(path)!r} must have a column of ids and others with features, got {column.name!r} alone."
         )
-    numbers = {name: floats(frame[name], missing=True, or_text=True) for name in frame}
-    text = [name for name in frame if numbers[name] is None]
+    text = [name for name in frame if floats(frame[name], missing=True, or_text=True) is None]
     encoder = table_encoder([name for name in frame if name not in text], dict.fromkeys(text))
-    table = frame.assign(**numbers).assign(**text_columns(frame[text]))
-    return as_ids(column, like=like).to_numpy(), encoder.fit_transform(table)
+    return as_ids(column, like=like).to_numpy(), encoder.fit_transform(features(frame, text, impute=True))
 
 
 def _record(model: Any, score: Any, kept: int, held: int, out: Path) -> dict[str, Any]:

@@ -95,10 +95,6 @@ def estimator(linear: options.Linear, rows: Rows, encoder: Any, size: dict[str, 
     classes, search = rows.loss in options.CLASSES, "cv" in size
     if ("alpha" if classes else "C") in size:
         raise ValueError(f"--alpha is for numbers and --C for classes, and the loss here is {rows.loss}.")
-    if len(p) > 1 and not search:
-        raise ValueError(
-            "--p must be one number with --radius, --C or --alpha; leave these out to choose among several."
-        )
     if linear.q is not None and linear.norm != "group":
         raise ValueError("--q is for --norm group.")
     if linear.quantile is not None and rows.loss != "quantile":
@@ -108,7 +104,7 @@ def estimator(linear: options.Linear, rows: Rows, encoder: Any, size: dict[str, 
     )
     return cls(
         rows.loss,
-        p=p if search else p[0],
+        p=p if search or len(p) > 1 else p[0],
         q=linear.q,
         norm=linear.norm,
         feature_groups=groups_of(linear.feature_groups, rows, encoder),

@@ -244,8 +244,9 @@ def write_csv(frames: Iterable[Any], out: Path, inputs: Sequence[Path], force: b
         with persist.atomic_write(out) as temporary:
             with temporary.open("x", newline="", encoding="utf-8") as file:
                 for k, frame in enumerate(frames):
-                    text = frame.select_dtypes(exclude="number").map(safe_cell)
-                    frame.assign(**text).to_csv(file, header=k == 0, index=False, lineterminator="\n")
+                    for name in frame.select_dtypes(exclude="number"):
+                        frame[name] = frame[name].map(safe_cell)
+                    frame.to_csv(file, header=k == 0, index=False, lineterminator="\n")
                     rows += len(frame)
             check_place(out, inputs, force)  # another process may have put something there in the meantime
     except OSError as error:

@@ -254,8 +254,9 @@ def read_rows(path: Path, targets: Sequence[str], columns: Columns, loss: str) -
 
 def features(frame: Any, text: Sequence[str], *, impute: bool = False) -> Any:
     """A frame of text, and of floats that are complete unless missing ones will be imputed."""
-    numbers = {name: floats(frame[name], missing=impute) for name in frame if name not in text}
-    return frame.assign(**numbers, **text_columns(frame[list(text)]))
+    strings = text_columns(frame[list(text)])
+    columns = {name: strings[name] if name in text else floats(frame[name], missing=impute) for name in frame}
+    return pd.DataFrame(columns, index=frame.index)
 
 
 def targets_of(frame: Any, loss: str) -> tuple[Array, str]:
