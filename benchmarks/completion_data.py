@@ -1,4 +1,4 @@
-"""Ratings for the benchmark of matrix completion: MovieLens and one's own files, which are read, and stand-ins.
+"""Ratings for the benchmark of matrix completion: MovieLens, which is read, and stand-ins, which are made.
 
 Nothing of projfree is imported here: the environments of peers lack it.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import zipfile
 from pathlib import Path
 
@@ -33,30 +34,10 @@ def ratings(size):
     return np.unique(users, return_inverse=True)[1], np.unique(items, return_inverse=True)[1], values
 
 
-def own_ratings(path):
-    """The first three columns of a text file, as far as they are numbers."""
-    rows = []
-    for line in Path(path).read_text().splitlines():
-        parts = line.replace(",", " ").split()[:3]
-        try:
-            rows.append([float(part) for part in parts])
-        except ValueError:  # a heading
-            continue
-    users, items, values = np.array([row for row in rows if len(row) == 3]).T
-    return np.unique(users, return_inverse=True)[1], np.unique(items, return_inverse=True)[1], values
-
-
 def split(n, part, seed):
     perm = np.random.default_rng(seed).permutation(n)
     cut = n // part
     return perm[cut:], perm[:cut]
-
-
-def held_out(train):
-    """The training part without its tuning tenth, and that tenth."""
-    order = np.random.default_rng(0).permutation(len(train[2]))
-    cut = len(order) // 10
-    return [tuple(column[rows] for column in train) for rows in (order[cut:], order[:cut])]
 
 
 def scale(train):
@@ -114,8 +95,37 @@ def small_catalogue(count=1_800_000, shape=(24_938, 100), rank=8, seed=0):
 STAND_INS = {"long-tail": long_tail, "small-catalogue": small_catalogue}
 
 
-def table(name, file=None):
-    """Users, items and ratings of a data set by its name, or of a file."""
-    if file is not None:
-        return own_ratings(file)
+def table(name):
+    """Users, items and ratings of a data set by its name."""
     return STAND_INS[name]() if name in STAND_INS else ratings(name)
+
+
+# ---------------------------------------------------------------- features of MovieLens-1M
+
+
+def _lines(name):
+    folder = Path(os.environ["PROJFREE_DATA"]) / "ml-1m"
+    return [line.split("::") for line in (folder / name).read_text(encoding="latin-1").splitlines()]
+
+
+def _indicators(*parts):
+    """A column of zeros and ones for each value of each part."""
+    return np.hstack([(np.asarray(part)[:, None] == np.unique(part)).astype(float) for part in parts])
+
+
+def _users():
+    """Ids and features of users: gender, age and occupation."""
+    ids, gender, age, work = zip(*(line[:4] for line in _lines("users.dat")), strict=True)
+    return np.array(ids, dtype=np.int64), _indicators(gender, age, work)
+
+
+def _films():
+    """Ids and features of films: their genres, and the decade in their title."""
+    lines = _lines("movies.dat")
+    genres = sorted({genre for line in lines for genre in line[2].split("|")})
+    found = np.array([[float(genre in line[2].split("|")) for genre in genres] for line in lines])
+    decades = [int(re.search(r"\((\d{4})\)$", line[1])[1]) // 10 for line in lines]
+    return np.array([int(line[0]) for line in lines]), np.hstack([found, _indicators(decades)])
+
+
+FEATURES = {"users": _users, "films": _films}

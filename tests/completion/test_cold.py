@@ -87,7 +87,7 @@ def test_every_call_says_the_same(known, tmp_path, monkeypatch):
     vars(model).pop("_last_completed")
     monkeypatch.setattr(model_module, "PAIRS", 100)
     np.testing.assert_allclose(model.decision_function(every).reshape(SHAPE), whole, rtol=1e-10)
-    model.save(tmp_path / "m", ratings=False)
+    model.save(tmp_path / "m")
     np.testing.assert_allclose(projfree.load(tmp_path / "m").decision_function(every), whole.ravel(), rtol=1e-12)
 
 

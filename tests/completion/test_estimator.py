@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from completion.problems import entries
 
-from projfree import Checkpoint, MatrixCompletion, ProgressBar
+from projfree import Checkpoint, MatrixCompletion, ProgressBar, load
 
 SHAPE = (30, 20)
 
@@ -87,7 +87,7 @@ def test_save_and_load(ratings, tmp_path):
     rows, cols, _ = ratings
     model = quick(p=1.1).fit(ratings)
     model.save(tmp_path / "model")
-    again = MatrixCompletion.load(tmp_path / "model")
+    again = load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict((rows, cols)), model.predict((rows, cols)))
     assert again.get_params()["p"] == 1.1
     assert again.relative_gap_ == model.relative_gap_
@@ -199,7 +199,7 @@ def test_huber_takes_its_scale_from_the_ratings(ratings, tmp_path):
     pairs = (rows, cols)
     np.testing.assert_allclose(many.decision_function(pairs), 100.0 * one.decision_function(pairs), rtol=1e-2)
     many.save(tmp_path / "m")
-    assert MatrixCompletion.load(tmp_path / "m").loss_ == many.loss_
+    assert load(tmp_path / "m").loss_ == many.loss_
     plain = np.arange(len(y)) % 20 > 0
     robust = one.rmse((rows[plain], cols[plain], y[plain]))
     assert robust < 0.8 * quick(certify=False).fit((rows, cols, y)).rmse((rows[plain], cols[plain], y[plain]))

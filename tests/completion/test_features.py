@@ -160,7 +160,7 @@ def test_a_scikit_learn_estimator():
     plain = clone(model).set_params(user_features=None, item_features=None)
     assert score > 0.05 + cross_val_score(plain, pairs, y, cv=3).mean()
     settings = {"rank": 4, "certify": False, "user_features": USERS, "item_features": ITEMS}
-    search = MatrixCompletionCV(p=1.0, radii=[10.0, 40.0], cv=2, **settings).fit(WARM)
+    search = MatrixCompletionCV(p=1.0, cv=2, **settings).fit(WARM)
     assert search.factors_.beside.shape[0] == 4
     assert search.user_features_.names == ("x0", "x1", "x2", "x3")
 

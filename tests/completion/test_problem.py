@@ -16,7 +16,7 @@ from projfree.completion.model import Factors
 from projfree.completion.problem import CompletionProblem, Settings
 from projfree.completion.ratings import Ratings
 from projfree.completion.selection import run_sweeps
-from projfree.completion.side_information import StackedPattern
+from projfree.completion.side_information import Blocks
 from projfree.losses import Huber, Logistic, Squared
 from projfree.numerics import spectra
 from projfree.sets import schatten
@@ -65,7 +65,7 @@ def test_a_tangent_is_a_bound_for_any_offsets(loss, base):
         for _ in range(5):
             v = predictions().on_places(f.entries.pattern)
             least = f.entries.value(v, f.entries.best_offsets(v))
-            assert found.constant + found.residuals @ v <= least + 1e-10
+            assert found.constant + found.gradient @ v <= least + 1e-10
 
 
 def test_offsets_exist_for_rows_without_ratings():
@@ -201,10 +201,10 @@ def test_blocks_of_any_widths_are_their_dense_matrix():
     for shape in ((9, 7), (9, 4), (20, 7)):
         pattern, *_ = Pattern.of(*np.divmod(np.sort(rng.choice(np.prod(shape), 20, replace=False)), shape[1]), shape)
         parts.append(OnPattern(pattern, rng.standard_normal(20)))
-    stack = StackedPattern(*parts)
+    stack = Blocks((29, 11), [(parts[0], 0, 0), (parts[1], 0, 7), (parts[2], 9, 0)])
     dense = np.block([[parts[0].toarray(), parts[1].toarray()], [parts[2].toarray(), np.zeros((20, 4))]])
     np.testing.assert_allclose(stack.toarray(), dense)
-    turned = StackedPattern(*(_turned(part) for part in (parts[0], parts[2], parts[1])))
+    turned = Blocks((11, 29), [(_turned(parts[0]), 0, 0), (_turned(parts[2]), 0, 9), (_turned(parts[1]), 7, 0)])
     low = LowRank.of(rng.standard_normal((29, 2)), rng.standard_normal((11, 2)))
     for one, whole in ((stack, dense), (turned, dense.T), (stack + low, dense + low.toarray())):
         gram = whole.T @ whole if len(whole) > len(whole.T) else whole @ whole.T
@@ -232,7 +232,9 @@ def test_bounds_on_the_norm_of_a_stack_are_above_it(shape, q, monkeypatch):
     rng = np.random.default_rng(0)
     rows, cols, _ = entries(*shape, 300, seed=0)
     pattern, *_ = Pattern.of(rows, cols, shape)
-    stack = StackedPattern(*(OnPattern(pattern, rng.standard_normal(300)) for _ in "ACD"))
+    places = ((0, 0), (0, shape[1]), (shape[0], 0))
+    blocks = [(OnPattern(pattern, rng.standard_normal(300)), *at) for at in places]
+    stack = Blocks(tuple(2 * side for side in shape), blocks)
     low = LowRank.of(*(rng.standard_normal((2 * side, 3)) for side in shape))
     for g in (stack, stack + low):
         exact = np.linalg.norm(np.linalg.svd(g.toarray(), compute_uv=False), q)

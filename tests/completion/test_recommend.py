@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from completion.problems import entries
 
-from projfree import MatrixCompletion, load
+from projfree import MatrixCompletion
 from projfree.completion import recommend
 
 USERS, ITEMS, Y = RATINGS = entries(30, 20, 300, seed=3)
@@ -102,8 +102,9 @@ def test_users_of_every_form(model):
         np.testing.assert_array_equal(model.recommend(users)[0], expected)
     for user in (3, np.int32(3), 3.0):
         np.testing.assert_array_equal(model.recommend(user)[0], expected[0])
-    words = r"^`user` must be in the fit, got 77; for a new one use `fold_in` with some ratings\.$"
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(
+        ValueError, match=r"^`user` must be in the fit, got 77; `fold_in` takes the ratings of a new user"
+    ):
         model.recommend([3, 77])
     with pytest.raises(ValueError, match=r"^`user` must be a vector of labels, got shape \(2, 2\)\.$"):
         model.recommend([[1, 2], [3, 4]])
@@ -133,7 +134,7 @@ def test_similarity_is_the_cosine_in_the_completed_matrix(model, side):
     everyone, _ = similar(2, n=1000)
     assert len(everyone) == len(matrix) - 1
     assert 2 not in everyone
-    with pytest.raises(ValueError, match=rf"^`{side[:-1]}` must be in the fit, got 99; fit it with some ratings first"):
+    with pytest.raises(ValueError, match=rf"^`{side[:-1]}` must be in the fit, got 99; "):
         similar(99)
 
 
@@ -256,32 +257,3 @@ def test_what_to_know_about_a_model_is_said():
     zeros = quick().fit((USERS, ITEMS, (rng.random(300) < 0.2) * 1.0))
     assert any("implicit feedback" in note and "implicit=1.0" in note for note in zeros.notes())
     assert zeros.report((USERS, ITEMS, Y)).notes == zeros.notes()
-
-
-# ---------------------------------------------------------------- files
-
-
-def test_a_model_saved_without_its_ratings(tmp_path):
-    model = quick().fit(RATINGS)
-    model.save(tmp_path / "all")
-    model.save(tmp_path / "small", ratings=False)
-    sizes = [sum(file.stat().st_size for file in (tmp_path / name).rglob("*")) for name in ("all", "small")]
-    assert sizes[1] < sizes[0] - 300 * 12
-    small, whole = load(tmp_path / "small"), load(tmp_path / "all")
-    assert hasattr(model, "ratings_")
-    np.testing.assert_array_equal(small.predict((USERS, ITEMS)), model.predict((USERS, ITEMS)))
-    np.testing.assert_array_equal(small.fold_in({3: 5.0}), model.fold_in({3: 5.0}))
-    np.testing.assert_array_equal(small.similar_items(3)[0], model.similar_items(3)[0])
-    np.testing.assert_array_equal(small.recommend(3, 4, False)[0], model.recommend(3, 4, False)[0])
-    np.testing.assert_array_equal(whole.recommend(3)[0], model.recommend(3)[0])
-    why = r" needs the ratings, which were left out when the model was saved; "
-    for call, way in [
-        (lambda: small.recommend(3), r"^`recommend`" + why + r"use `exclude_seen=False`\.$"),
-        (lambda: small.partial_fit([(1, 2, 3.0)]), r"^`partial_fit`" + why + r"save it with `ratings=True`\.$"),
-        (lambda: small.certify_to(0.1), r"^`certify_to`" + why),
-        (lambda: small.report(RATINGS), r"^`report`" + why + r"use `rmse`\.$"),
-    ]:
-        with pytest.raises(ValueError, match=way):
-            call()
-    small.fit(RATINGS)
-    assert len(small.recommend(3)[0])

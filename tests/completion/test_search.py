@@ -14,7 +14,6 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_s
 
 from projfree import MatrixCompletion, MatrixCompletionCV, load
 
-RADII = [10.0, 30.0, 90.0]
 USERS, ITEMS, Y = RATINGS = entries(40, 25, 400, seed=1, rank=3, noise=0.5)
 PAIRS = np.column_stack([USERS, ITEMS])
 FEATURES = np.random.default_rng(0).standard_normal((40, 3))
@@ -40,20 +39,6 @@ def test_it_is_a_regressor_of_pairs(kind):
     assert len(clone(model).get_params()) == 16
 
 
-@pytest.mark.filterwarnings("ignore:the best radius", "ignore:.radius=90. is larger")
-@pytest.mark.parametrize("folds", [GroupKFold(3), KFold(3, shuffle=True, random_state=0)], ids=["cold", "warm"])
-@pytest.mark.parametrize("settings", [{}, {"user_features": FEATURES}, {"loss": "huber"}, {"implicit": 1.0}], ids=str)
-def test_scores_are_those_of_fits_to_the_other_ratings(folds, settings):
-    """With the same seed they differ by rounding alone, also for users who have all of their ratings in a fold."""
-    groups = USERS if isinstance(folds, GroupKFold) else None
-    found = search(radii=RADII, cv=folds, **settings).fit(PAIRS, Y, groups=groups)
-    folds = list(folds.split(PAIRS, groups=groups))
-    given = {"cv": folds, "scoring": "neg_root_mean_squared_error", "error_score": "raise"}
-    plain = (MatrixCompletion(radius=r, random_state=SEED, **SETTINGS | settings) for r in RADII)
-    np.testing.assert_allclose(found.scores_[0], [cross_val_score(m, PAIRS, Y, **given) for m in plain], rtol=1e-9)
-    assert found.radius_ == found.best_params_["radius"]
-
-
 def test_a_path_is_judged_with_what_its_fold_knows():
     """Ids, offsets, counts, range and the scale of the loss are those of a fit without the ratings that judge it."""
     y = Y.copy()
@@ -74,13 +59,25 @@ def test_a_path_is_judged_with_what_its_fold_knows():
         np.testing.assert_array_equal(getattr(seen[0].offset_model_, name), getattr(alone.offset_model_, name))
 
 
-def test_empty_rows_of_a_matrix_take_part_in_each_fold():
-    table = sp.coo_array((Y, (USERS, ITEMS)), shape=(60, 30))
-    train, test = next(KFold(3, shuffle=True, random_state=0).split(Y))
-    found = search(radii=[30.0], cv=[(train, test)]).fit(table)
-    part = sp.coo_array((Y[train], (USERS[train], ITEMS[train])), shape=(60, 30))
-    model = MatrixCompletion(radius=30.0, random_state=SEED, **SETTINGS).fit(part)
-    assert found.scores_[0, 0, 0] == pytest.approx(-model.rmse(PAIRS[test], Y[test]), rel=1e-9)
+@pytest.mark.parametrize("folds", [GroupKFold(3), KFold(3, shuffle=True, random_state=0)], ids=["cold", "warm"])
+@pytest.mark.parametrize("settings", [{}, {"user_features": FEATURES}, {"loss": "huber"}, {"implicit": 1.0}], ids=str)
+def test_scores_are_those_of_models_of_the_other_ratings(folds, settings):
+    """Also for users who have all of their ratings in a fold, and for empty rows of a matrix."""
+    found, seen = [], []
+
+    def scorer(model, pairs, ratings):
+        found.append((len(model.ratings_), set(model.user_ids_.tolist()), model.predict(pairs)))
+        seen.append(len(ratings))
+        return -float(np.abs(found[-1][2] - ratings).mean())
+
+    groups = USERS if isinstance(folds, GroupKFold) else None
+    model = search(cv=folds, scoring=scorer, **settings).fit(PAIRS, Y, groups=groups)
+    assert {n + held for (n, *_), held in zip(found, seen, strict=True)} == {400}
+    if groups is not None and not settings.get("user_features", np.zeros(0)).size:
+        assert all(len(users) < 40 for _, users, _ in found)  # those of the fold are new
+    assert model.best_score_ == np.nanmax(model.scores_.mean(axis=2))
+    table = search(cv=KFold(3)).fit(sp.coo_array((Y, (USERS, ITEMS)), shape=(60, 30)))
+    assert table.factors_.left.shape[0] == 60
 
 
 def test_a_path_finds_a_penalty_and_the_table_is_that_of_scikit_learn(tmp_path):
@@ -108,7 +105,6 @@ def test_a_path_finds_a_penalty_and_the_table_is_that_of_scikit_learn(tmp_path):
 
 def test_an_automatic_weight_of_implicit_features_is_chosen_once():
     assert search(p=(1.0, 1.2), implicit="auto").fit(RATINGS).settings_.implicit in (0.0, 0.5, 1.0)
-    assert search(radii=[3.0, 9.0, 90.0, 900.0], implicit="auto").fit(RATINGS).settings_.implicit == 0.0
 
 
 @pytest.mark.parametrize(
@@ -116,7 +112,6 @@ def test_an_automatic_weight_of_implicit_features_is_chosen_once():
     [
         ({"p": ()}, r"^`MatrixCompletionCV\(p=...\)` must name at least one exponent, got none\.$"),
         ({"p": (1.0, 2.5)}, r"must be below 2, got 2.5"),
-        ({"radii": [0.0, 1.0]}, r"^`radii` must be positive"),
         ({"rule": "worst"}, r"^`rule` must be one of 'best', 'one_standard_error', got 'worst'"),
         ({"cv": 500}, r"n_splits=500 greater than the number of samples"),
     ],
@@ -127,11 +122,6 @@ def test_searches_that_cannot_be(settings, words):
         search(**settings).fit(RATINGS)
 
 
-def test_a_best_radius_at_an_end_is_a_warning():
-    with pytest.warns(UserWarning, match=r"the best radius, 12, is at an end .* give larger `radii`"):
-        search(radii=[3.0, 6.0, 12.0]).fit(RATINGS)
-
-
 def test_a_search_over_constant_ratings_and_without_time():
     np.testing.assert_allclose(search().fit((USERS, ITEMS, np.full(400, 3.0))).predict(PAIRS), 3.0, rtol=1e-6)
     found = search(p=(1.0, 1.2), time_limit=1e-6).fit(RATINGS)
@@ -139,7 +129,7 @@ def test_a_search_over_constant_ratings_and_without_time():
 
 
 def test_a_search_that_fails_leaves_all_as_it_was():
-    found = search(radii=[5.0, 15.0], cv=3, loss="huber").fit(RATINGS)
+    found = search(cv=3, loss="huber").fit(RATINGS)
     before, kept = found.predict(PAIRS), {name: value for name, value in vars(found).items() if name.endswith("_")}
     with pytest.raises(ValueError, match=r"finite|NaN"):
         found.fit((USERS, ITEMS, np.where(np.arange(400) == 3, np.nan, Y)))

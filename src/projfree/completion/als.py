@@ -225,7 +225,7 @@ def strength_of(f: CompletionProblem, model: Factors) -> float:
 def targets(f: CompletionProblem, now: Factors, side: int) -> tuple[Array, Array]:
     """Targets and weights of the squares that lie above the loss and touch it at the predictions of a model.
 
-    In the order of rows or of columns; no weights stand for ones. Those of squares stay the same.
+    In the order of rows or of columns. Those of squares stay the same.
     """
     e, kind = f.entries, precision(f)
     known: dict[int, tuple[Array, Array]] = e.regressions
@@ -235,10 +235,9 @@ def targets(f: CompletionProblem, now: Factors, side: int) -> tuple[Array, Array
     if not is_squared(e.loss):
         u = LowRank.of(now.left, now.right).on_places(e.pattern) + e.offsets(now.offsets)
         target = u - e.loss.derivative(u, e.y) / e.loss.smoothness
-    if weight is not None or curvature != 1.0:
-        weight = np.full(f.n, curvature) if weight is None else weight * (f.n * curvature)
     order = slice(None) if side == 0 else e.pattern.by_column[2]
-    found = target[order].astype(kind), np.zeros(0, kind) if weight is None else weight[order].astype(kind)
+    share = np.broadcast_to(kind.type(curvature), f.n)  # takes no memory
+    found = target[order].astype(kind), share if weight is None else (weight[order] * (f.n * curvature)).astype(kind)
     if is_squared(e.loss):
         known[side] = found
     return found
@@ -261,7 +260,7 @@ def regress(f: CompletionProblem, now: Factors, side: int, ridge: Array, scale: 
     mine, theirs = (now.rows, now.cols) if side == 0 else (now.cols, now.rows)
     indptr, indices = (e.pattern.indptr, e.pattern.indices) if side == 0 else e.pattern.by_column[:2]
     target, weight = targets(f, now, side)
-    known, beyond, free = f.side.known[side], f.side.known[1 - side], int(e.kinds[1 + side])
+    known, free = f.side.known[side], int(e.kinds[1 + side])
     weights = f.n * f.side.weights[side]
     far = far[: len(weights)]  # a new user may have no features, which stand behind the lines of B
     shared, change = common_basis(gram_matrix(far, np.sqrt(weights)), ridge)
@@ -285,14 +284,51 @@ def regress(f: CompletionProblem, now: Factors, side: int, ridge: Array, scale: 
             offset[part] = out[:, 0] if free else 0.0
 
     over_rows(block, indptr)
-    if len(new) > len(own):  # the lines of T beside rows, of S beside columns: each a regression on all factors
-        sums, first = products(beyond, other, 1 - side, kind, transposed=True), f.side.counts[1 - side]
-        values, basis = common_basis(gram_matrix(other), ridge)
-        for part, w in ((slice(first), f.implicit), (slice(first, None), 1.0)):
-            new[len(own) :][part] = sums[part] @ (w * (basis / (1.0 + w * values)) @ basis.T).astype(kind)
+    new[len(own) :] = lines_beyond(f, other, side, ridge)
     if side == 0:
         return replace(now, lefts=new, rows=offset)
     return replace(now, rights=new, cols=offset)
+
+
+def lines_beyond(f: CompletionProblem, other: Array, side: int, ridge: Array) -> Array:
+    """The factors of the rows of T, given those of items (``side`` 0), or of the columns of S: all one regression."""
+    kind, first, known = precision(f), f.side.counts[1 - side], f.side.known[1 - side]
+    found = np.zeros((len(f.side.weights[1 - side]), len(ridge)), kind)
+    if len(found):
+        sums, (values, basis) = products(known, other, 1 - side, kind, True), common_basis(gram_matrix(other), ridge)
+        for part, w in ((slice(first), f.implicit), (slice(first, None), 1.0)):
+            found[part] = sums[part] @ (w * (basis / (1.0 + w * values)) @ basis.T).astype(kind)
+    return found
+
+
+def transferred(
+    f: CompletionProblem, model: Factors, strength: float, users: Array | None = None, items: Array | None = None
+) -> Factors:
+    """The model for a problem with other side information, or where users and items have moved to new places.
+
+    New users and items are zero, and the factors beyond the ratings are those that belong to the others.
+    """
+    (m, n), ridge = f.entries.pattern.shape, strength * spread(model.sigma, f.p)
+    users, items = np.arange(m) if users is None else users, np.arange(n) if items is None else items
+    left, right, rows, cols = (
+        _placed(values, at, count)
+        for values, at, count in (
+            (model.left, users, m),
+            (model.right, items, n),
+            (model.rows, users, m),
+            (model.cols, items, n),
+        )
+    )
+    lefts = np.concatenate([left, lines_beyond(f, right, 0, ridge)])
+    rights = np.concatenate([right, lines_beyond(f, left, 1, ridge)])
+    return replace(model, lefts=lefts, rights=rights, rows=rows, cols=cols)
+
+
+def _placed(values: Array, at: Array, count: int) -> Array:
+    """The values at places among ``count``, zeros elsewhere."""
+    out = np.zeros((count, *values.shape[1:]), values.dtype)
+    out[at] = values
+    return out
 
 
 def products(known: OnPattern, block: Array, side: int, kind: Any, transposed: bool = False) -> Array:

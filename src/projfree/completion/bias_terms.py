@@ -36,12 +36,12 @@ EXACT = 1e-20
 ROUGH = 1e-12
 
 
-class EntryTangent(NamedTuple):
-    """The tangent at some predictions: its gradient is ``residuals`` at the observed entries."""
+class Tangent(NamedTuple):
+    """A value and a tangent, with bounds on the rounding of its constant and on the norm of that of its gradient."""
 
     value: float
     constant: float
-    residuals: Array
+    gradient: Any
     constant_error: float
     gradient_error: float
 
@@ -184,8 +184,8 @@ class ObservedLoss:
         """The value with given offsets."""
         return self._at(u, b)[0]
 
-    def tangent(self, u: Array, b: Array) -> EntryTangent:
-        """The tangent, with bounds on the rounding of its constant and on the norm of that of its gradient."""
+    def tangent(self, u: Array, b: Array) -> Tangent:
+        """The tangent, whose gradient is given at the observed entries."""
         full, r = self._full(u, b), np.empty(self.n)
         value = size = along = along_size = square = 0.0
         for part, s in self._parts():
@@ -203,7 +203,7 @@ class ObservedLoss:
         unit = UNIT * (self.n + 2.0 * self.loss.rounding + 8.0)
         terms = size + along_size + 2.0 * abs(self.base) * float(full.sum())
         terms += float(np.abs(h) @ sizes) / self.kappa + drop
-        return EntryTangent(value + self.penalty(b), constant, r, unit * terms, unit * math.sqrt(square) + 1e-290)
+        return Tangent(value + self.penalty(b), constant, r, unit * terms, unit * math.sqrt(square) + 1e-290)
 
     # ------------------------------------------------------------ scales
 

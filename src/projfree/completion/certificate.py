@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from projfree.algebra import LowRank, Point
+from projfree.algebra import Point
 from projfree.completion.model import Factors
 from projfree.completion.problem import CompletionProblem
 from projfree.deadline import LEAST_LEFT, deadline, remaining
@@ -18,8 +18,6 @@ from projfree.run.loop import LEAST_SCALE
 from projfree.runtime import single_blas
 from projfree.sets import schatten
 
-#: The scale of the relative gap is at least this part of the value without a matrix, as in every run.
-LEAST = 1e-6
 #: Up to so many users and items together, a sharp bound takes about a second of one processor.
 SHARP_SIDE = 3000
 #: What a value may err by, relative to that without a model: a bound above it by more belongs to another problem.
@@ -53,12 +51,8 @@ def certified(f: CompletionProblem, model: Factors, radius: float, sharp: bool) 
 
 
 def relative_gap(f: CompletionProblem, value: float, bound: float) -> float:
-    """The gap over the value, or over a millionth of the value without a matrix."""
-    # That is at most the loss without offsets, so that the search for them is worth it only if it could matter.
-    most, floor = f.entries.value_without_offsets + f.side.at_zero, 0.0
-    if abs(value) < LEAST * most:
-        floor = LEAST * abs(float(f(f.point(LowRank(f.shape, ())))))
-    return (value - bound) / max(abs(value), floor, LEAST_SCALE)
+    """The gap over the value, or over a millionth of the mean loss of the base, which is no less than that of zero."""
+    return (value - bound) / max(abs(value), 1e-6 * (f.entries.value_without_offsets + f.side.at_zero), LEAST_SCALE)
 
 
 def improve(

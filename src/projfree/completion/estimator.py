@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from projfree import persist
 from projfree.checks import Array, at_least, count, positive, shown, stacklevel
-from projfree.completion.als import Alternating, strength_of, strongest, weakest
+from projfree.completion.als import Alternating, strength_of, strongest, transferred, weakest
 from projfree.completion.certificate import CertifiedModel, certified, improve
 from projfree.completion.features import FeatureTable, with_features
 from projfree.completion.model import Factors, OffsetModel
@@ -222,8 +222,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         """
         if not hasattr(self, "factors_"):
             return self.fit(X, y, sample_weight)
-        old = self._need_ratings("partial_fit", "save it with `ratings=True`")
-        given = read_ratings(X, y, self.columns, sample_weight)
+        old, given = self.ratings_, read_ratings(X, y, self.columns, sample_weight)
         if (old.weight is None) != (given.weight is None):
             raise ValueError("`partial_fit` needs `sample_weight` if, and only if, the first fit had it.")
         self._check()
@@ -238,7 +237,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             f = new._problem(new.ratings_)
             new.offset_model_ = OffsetModel.of(f)
             strength = self.strength_ * math.sqrt(len(new.ratings_) / len(old))
-            new._fit(callbacks, self, self.factors_.resized(f, rows, cols), strength)
+            new._fit(callbacks, self, transferred(f, self.factors_, strength, rows, cols), strength)
         return self
 
     @contextmanager
@@ -345,7 +344,9 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         self.settings_ = replace(self.settings_, implicit=float(note["implicit"]))
         f = self._problem(self.ratings_)
         solver = Alternating(self.rank, None if self.radius is not None else strength)
-        state = None if model is None else solver.resume(f, model.resized(f), self._seed, strength or math.nan)
+        state = None
+        if model is not None:
+            state = solver.resume(f, transferred(f, model, strength), self._seed, strength)
         most = self.max_sweeps or (LAST if note["begun"] else WHOLE)
         announce(others, "sweeps", most)
         state, status = run_sweeps(
@@ -416,11 +417,11 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         Accelerated projected gradients go on from the model. However they end, the value is no larger than before, and
         the bound no smaller. A tolerance that is not reached is a `ConvergenceWarning`.
         """
-        ratings = self._need_ratings("certify_to", "save it with `ratings=True`")
+        check_is_fitted(self, "factors_")
         tol, max_iter = at_least("certify_to(tol=...)", tol, 0.0), count("certify_to(max_iter=...)", max_iter)
         if time_limit is not None:
             positive("certify_to(time_limit=...)", time_limit)
-        f = self._problem(ratings)
+        f = self._problem(self.ratings_)
         with self._watched(math.inf if time_limit is None else time_limit) as callbacks:
             if not math.isfinite(self.value_):
                 with deadline(None, beyond=True):
@@ -486,24 +487,12 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
 
     # ------------------------------------------------------------ files
 
-    def save(self, path: str | os.PathLike[str], ratings: bool = True) -> None:
-        """Write the fitted model to a folder, atomically and without pickle; `projfree.load` reads it back.
-
-        Parameters
-        ----------
-        path : path-like
-            A new or empty folder, or one written by `save`.
-        ratings : bool
-            Whether the ratings are written too. Without them the folder is small, and the model predicts, folds in and
-            finds what is similar, but can neither leave out what a user has rated nor be fitted further.
-        """
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model and its ratings to a folder, without pickle; `projfree.load` reads it back."""
         from projfree.estimators.saving import save
 
         check_is_fitted(self, "factors_")
-        model = copy(self)
-        if not ratings:
-            model.__dict__.pop("ratings_", None)  # a model that was saved without them has none
-        save(model, path)
+        save(self, path)
 
     def _check_parts(self) -> None:
         """Raise if a model that was read from a file is not what a fit leaves."""
@@ -533,20 +522,10 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             for part in parts:
                 finite("the offsets", part, (shape[side],))
         finite("the base", np.array([f.shift, f.base, offsets.shift]))
-        for csr in (*tables, getattr(self, "ratings_", None)):
+        for csr in (*tables, self.ratings_):
             if csr is not None:
                 need(_is_compressed(csr.indptr, csr.indices, csr.shape), "its ratings or features are out of range")
                 finite("the ratings and features", csr.values, csr.indices.shape)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote; settings that are functions or paths are as by default."""
-        from projfree.estimators.saving import load
-
-        model = load(path)
-        if not isinstance(model, cls):
-            raise ValueError(f"{str(path)!r} holds a {type(model).__name__}; read it with `projfree.load`.")
-        return model
 
 
 def _three(values: Any, *kinds: type) -> bool:

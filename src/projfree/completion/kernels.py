@@ -17,8 +17,8 @@ DONE = 1e-30
 
 @compiled(fastmath=FAST)
 def _add_products(table, count, weight, y, x, out):
-    """``out += sum_t weight_t (y_t - table_t . x) table_t``, four rows at a time; no weights count as ones."""
-    k, weighted = len(x), len(weight) > 0
+    """``out += sum_t weight_t (y_t - table_t . x) table_t``, four rows at a time."""
+    k = len(x)
     whole = count - count % 4
     for t in range(0, whole, 4):
         a, b, c, d = table[t], table[t + 1], table[t + 2], table[t + 3]
@@ -28,33 +28,16 @@ def _add_products(table, count, weight, y, x, out):
             q -= b[j] * x[j]
             r -= c[j] * x[j]
             s -= d[j] * x[j]
-        if weighted:
-            p, q, r, s = p * weight[t], q * weight[t + 1], r * weight[t + 2], s * weight[t + 3]
+        p, q, r, s = p * weight[t], q * weight[t + 1], r * weight[t + 2], s * weight[t + 3]
         for j in range(k):
             out[j] += p * a[j] + q * b[j] + r * c[j] + s * d[j]
     for t in range(whole, count):
         a, p = table[t], y[t]
         for j in range(k):
             p -= a[j] * x[j]
-        if weighted:
-            p *= weight[t]
+        p *= weight[t]
         for j in range(k):
             out[j] += p * a[j]
-
-
-@compiled(fastmath=FAST)
-def _add_squares(table, count, weight, out):
-    """``out += sum_t weight_t table_t^2``."""
-    if len(weight):
-        for t in range(count):
-            a, s = table[t], weight[t]
-            for j in range(len(out)):
-                out[j] += s * a[j] * a[j]
-        return
-    for t in range(count):
-        a = table[t]
-        for j in range(len(out)):
-            out[j] += a[j] * a[j]
 
 
 @compiled(fastmath=FAST)
@@ -66,8 +49,7 @@ def ridge_rows(
     Of each target ``base`` and the entry of ``theirs`` at its place are taken off first.
     The penalty of coordinate c in row i is ``ridge[c] * scale[i] + shared[c]``, that of the first ``free`` coordinates
     ``ridge[c]`` alone; all are positive. To the right-hand side ``pull[i - start]`` is added, where it is not empty.
-    Each takes ``steps`` conjugate gradient steps, scaled by the diagonal; rows without entries become zero. ``weight``
-    may be empty.
+    Each takes ``steps`` conjugate gradient steps, scaled by the diagonal; rows without entries become zero.
     """
     k, most, pulled = factors.shape[1], 1, len(pull) > 0
     for i in range(start, stop):
@@ -81,7 +63,7 @@ def ridge_rows(
         if count == 0:
             x[:] = 0.0
             continue
-        s = weight[first : first + count] if len(weight) else weight
+        s = weight[first : first + count]
         for c in range(k):
             penalty[c] = ridge[c] if c < free else ridge[c] * scale[i] + shared[c]
         for t in range(count):
@@ -93,7 +75,10 @@ def ridge_rows(
         for c in range(k):
             diagonal[c] = penalty[c]
             r[c] = pull[i - start, c] - penalty[c] * x[c] if pulled else -penalty[c] * x[c]
-        _add_squares(table, count, s, diagonal)
+        for t in range(count):
+            a, weighed = table[t], s[t]
+            for c in range(k):
+                diagonal[c] += weighed * a[c] * a[c]
         _add_products(table, count, s, y, x, r)
         size = 0.0
         for c in range(k):

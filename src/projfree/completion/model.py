@@ -124,40 +124,6 @@ class Factors:
         u = self.base + self.shift + self.rows[rows] + self.cols[cols]
         return np.asarray(u + LowRank.of(self.left, self.right).of_pairs(rows, cols))
 
-    def resized(self, f: CompletionProblem, users: Array | None = None, items: Array | None = None) -> Factors:
-        """The model for a problem with other side information, or where users and items have moved to new places.
-
-        Lines that are new are zero; what the model knows of features stays.
-        """
-        (m, n), (below, beside) = f.entries.pattern.shape, f.side.extra
-        users = np.arange(m) if users is None else users
-        items = np.arange(n) if items is None else items
-        return replace(
-            self,
-            lefts=np.concatenate([_placed(self.left, users, m), _moved(self.below, users, f.side.counts[1], below)]),
-            rights=np.concatenate(
-                [_placed(self.right, items, n), _moved(self.beside, items, f.side.counts[0], beside)]
-            ),
-            rows=_placed(self.rows, users, m),
-            cols=_placed(self.cols, items, n),
-        )
-
-
-def _moved(far: Array, at: Array, first: int, count: int) -> Array:
-    """The ``first`` lines are those of B, at new places if there were some; features are behind them."""
-    features = min(count - first, len(far))
-    known = far[: len(far) - features]
-    head = _placed(known, at, first) if first and len(known) == len(at) else np.zeros((first, far.shape[1]), far.dtype)
-    tail = np.zeros((count - first - features, far.shape[1]), far.dtype)
-    return np.concatenate([head, tail, far[len(far) - features :]])
-
-
-def _placed(values: Array, at: Array, count: int) -> Array:
-    """The values at places among ``count``, zeros elsewhere."""
-    out = np.zeros((count, *values.shape[1:]), values.dtype)
-    out[at] = values
-    return out
-
 
 def _triangle(factor: Array, weights: Array) -> Array:
     """The triangular factor of a QR decomposition of the weighted rows, a block of rows at a time."""

@@ -22,7 +22,7 @@ from projfree.algebra.hashing import short_hash
 from projfree.checks import Array
 from projfree.completion.bias_terms import ObservedLoss
 from projfree.completion.ratings import Ratings
-from projfree.completion.side_information import Features, SideInformation, StackedPattern
+from projfree.completion.side_information import Blocks, Features, SideInformation
 from projfree.data.local import checked_weights
 from projfree.losses.base import Loss
 from projfree.objectives.base import Evaluation, FunctionStructure, Memory, SmoothFunction
@@ -145,14 +145,15 @@ class CompletionProblem(SmoothFunction):
         if not tangent:
             return self._memory.keep(Evaluation(x.alone(b), entries.value(u, b) + self.side.value(left, right)))
         own = entries.tangent(u, b)
-        value, constant, error, gradient_error = own.value, own.constant, own.constant_error, own.gradient_error
-        gradient: Any = OnPattern(entries.pattern, own.residuals)
+        value, constant, residuals, error, gradient_error = own
+        gradient: Any = OnPattern(entries.pattern, residuals)
         if self.side.any:
             squares = self.side.tangent(left, right)
             value, constant = value + squares.value, constant + squares.constant
             error += squares.constant_error + 2.0 * UNIT * abs(constant)
             gradient_error += squares.gradient_error
-            gradient = StackedPattern(gradient, *self.side.pulls) + squares.gradient
+            S, T = self.side.pulls
+            gradient = Blocks(self.shape, [(gradient, 0, 0), (S, 0, n), (T, m, 0)]) + squares.gradient
         gradient = gradient.scaled(1.0 / self.rows, 1.0 / self.cols)
         grown = 1.0 / float(self.rows.min() * self.cols.min())
         # Scaling adds four roundings to each entry of both parts.

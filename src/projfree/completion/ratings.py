@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -35,34 +36,20 @@ def labels_of(name: str, given: Any) -> Array:
         found = list(array)
         _refuse_missing(name, [is_missing(label) for label in found], found)
         types = {type(label) for label in found}
-        if len({_kind(one) for one in types}) > 1:
+        numbers = {one for one in types - {bool} if issubclass(one, Real)}
+        if len(types - numbers) + bool(numbers) > 1:
             names = " and ".join(sorted(one.__name__ for one in types))
             raise TypeError(f"`{name}` must be labels of one type, got {names}; convert them first, e.g. to strings.")
-        array = plain_array(name, found)
+        array = np.asarray(found, np.float64) if numbers and max(map(abs, found)) >= 2**63 else plain_array(name, found)
     if array.ndim != 1:
         raise ValueError(f"`{name}` must be a vector of labels, got shape {array.shape}.")
-    if array.dtype.kind in "iuf" or (array.dtype.kind == "O" and _kind(type(array[0])) == "number"):
-        return _whole(name, array)
-    if array.dtype.kind != "U":
+    if array.dtype.kind in "iU":
+        return array
+    if array.dtype.kind not in "uf":
         got = type(array[0]).__name__ if array.dtype.hasobject else array.dtype.name
         raise TypeError(f"`{name}` must be labels, whole numbers or strings, got {got}; convert them to strings first.")
-    return array
-
-
-def _kind(label: type) -> Any:
-    """What labels of a type count as."""
-    if issubclass(label, bool):
-        return bool
-    return "number" if issubclass(label, int | float | np.integer | np.floating) else label
-
-
-def _whole(name: str, array: Array) -> Array:
-    """Numbers as signed integers."""
-    if array.dtype.kind == "i":
-        return array.astype(np.int64, copy=False)
-    values = array.astype(np.float64)
-    _refuse_missing(name, np.isnan(values), array)
-    large = np.abs(values) >= 2.0**63
+    _refuse_missing(name, np.isnan(array), array)
+    large = np.abs(array) >= 2.0**63
     if large.any():
         label = shown(array[large][0])
         raise ValueError(f"`{name}` must be whole numbers below 2**63, got {label}; convert them to strings.")

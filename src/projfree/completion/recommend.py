@@ -227,13 +227,6 @@ class Recommender:
         """Rows and columns of pairs, -1 for what was never seen."""
         return places(self.user_ids_, users, "users"), places(self.item_ids_, items, "items")
 
-    def _need_ratings(self, call: str, way: str) -> Ratings:
-        """The ratings of the fit, which a model may have been saved without."""
-        check_is_fitted(self, "factors_")
-        if not hasattr(self, "ratings_"):
-            raise ValueError(f"`{call}` needs the ratings, which were left out when the model was saved; {way}.")
-        return self.ratings_
-
     # ------------------------------------------------------------ recommendations
 
     def recommend(
@@ -261,8 +254,7 @@ class Recommender:
         """
         check_is_fitted(self, "factors_")
         user = self.user_ids_ if user is None else user
-        seen = self._need_ratings("recommend", "use `exclude_seen=False`") if exclude_seen else None
-        rows = self._known("user", user, self.user_ids_, "for a new one use `fold_in` with some ratings")
+        rows, seen = self._known("user", user, self.user_ids_), self.ratings_ if exclude_seen else None
         items, predictions = self._lists(self._completed, rows, count("recommend(n=...)", n), seen, by)
         return (items, predictions) if np.ndim(user) else _only(items, predictions)
 
@@ -297,7 +289,7 @@ class Recommender:
             lines, own, other = (done.items, model.right, model.left)
         own = own if lines.regression is None else lines.factors[:-1]  # what is expected of those without ratings
         n = min(count(f"similar_{name}s(n=...)", n), len(ids) - 1)
-        rows = self._known(name, label, ids, "fit it with some ratings first")
+        rows = self._known(name, label, ids)
         # Rows are compared as those of own @ other.T, which does not depend on how the matrix was factored.
         values, vectors = np.linalg.eigh(other.T @ other)
         whole = own @ (vectors * np.sqrt(np.maximum(values, 0.0)))
@@ -313,11 +305,12 @@ class Recommender:
         sizes = np.clip(np.sum(whole[rows][:, None, :] * whole[top], axis=2), -1.0, 1.0)
         return (ids[top], sizes) if np.ndim(label) else (ids[top[0]], sizes[0])
 
-    def _known(self, name: str, label: Any, ids: Array, way: str) -> Array:
+    def _known(self, name: str, label: Any, ids: Array) -> Array:
         """The indices of one or several labels, all of which must be there."""
         labels = labels_of(name, label if np.ndim(label) else [label])
         at = places(ids, labels, name)
         if (at < 0).any():
+            way = "`fold_in` takes the ratings of a new user" if name == "user" else "fit it with some ratings first"
             raise ValueError(f"`{name}` must be in the fit, got {shown(labels[at < 0][0])}; {way}.")
         return at
 
@@ -431,7 +424,8 @@ class Recommender:
         threshold : float, optional
             A rating of at least this says that the user likes the item; by default the mean of the ratings given.
         """
-        seen, given = self._need_ratings("report", "use `rmse`"), read_ratings(X, y, self.columns)
+        check_is_fitted(self, "factors_")
+        seen, given = self.ratings_, read_ratings(X, y, self.columns)
         (rows, cols), values = self._places(given.users, given.items), given.values
         least = float(values.mean()) if threshold is None else float(threshold)
         at = given.latest()
@@ -463,8 +457,7 @@ class Recommender:
                 "The held-out ratings ask for offsets alone, so that recommendations are the same for everyone, except "
                 "for what each has rated already; more ratings for each user, or a given `radius`, make them personal."
             )
-        values = self.ratings_.values if hasattr(self, "ratings_") else np.ones(1)
-        if (zeros := float(np.mean(values == 0.0))) > ZEROS:
+        if (zeros := float(np.mean(self.ratings_.values == 0.0))) > ZEROS:
             found.append(
                 f"{zeros:.0%} of the ratings are zeros, as in implicit feedback: leave the zeros out and set "
                 "`implicit=1.0`, which completes which items were chosen, or use `loss='logistic'` for zeros and ones."

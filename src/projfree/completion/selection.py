@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from projfree.checks import Array
-from projfree.completion.als import Alternating, AlternatingState, strongest
+from projfree.completion.als import Alternating, AlternatingState, strongest, transferred
 from projfree.completion.model import Factors
 from projfree.completion.problem import CompletionProblem
 from projfree.completion.ratings import Ratings
@@ -25,17 +25,14 @@ from projfree.runtime import single_blas
 if TYPE_CHECKING:
     from projfree.run.checkpoint import SavedRun
 
-#: The path: strengths fall by this factor from this part of the strongest, with so many sweeps each.
-FIRST, FACTOR, SWEEPS, POINTS = 0.45, 0.8, 3, 30
-#: It ends when the score has not improved for so many points, or for one while no model is clearly better than offsets
-#: alone: there is little to look for then.
-PATIENCE = 2
+#: The path: strengths fall by this factor from this part of the strongest, with so many sweeps each, until the score
+#: has not improved for so many points.
+FIRST, FACTOR, SWEEPS, POINTS, PATIENCE = 0.7, 0.8, 3, 32, 2
 #: Weights of implicit features to choose from, that of the path first, and the strengths at which others are tried.
 WEIGHTS, TRIED = (1.0, 0.5, 0.0), 3
 #: Up to so many ratings, models without implicit features have a path of their own, soon done.
 FEW_RATINGS = 50_000
-#: A weight whose score is worse than the best by more than this part is not tried further, and a matrix that gains less
-#: than this part is looked at more closely.
+#: A weight whose score is worse than the best by more than this part is not tried further.
 FAR = 0.01
 #: Standard errors by which a matrix must be better than none: it is the best of many that were tried.
 CLEAR = 2.0
@@ -118,9 +115,9 @@ class Trial(NamedTuple):
     model: Factors
 
 
-def strengths_of(f: CompletionProblem, points: int = POINTS) -> Array:
+def strengths_of(f: CompletionProblem) -> Array:
     """The strengths of a path, from strong to weak."""
-    return np.asarray(FIRST * strongest(f) * FACTOR ** np.arange(points))
+    return np.asarray(FIRST * strongest(f) * FACTOR ** np.arange(POINTS))
 
 
 @dataclass
@@ -131,7 +128,6 @@ class PathSearch:
     seed: int
     score: Callable[[Factors], float]
     callbacks: Sequence[Any] = ()
-    clear: Callable[[Trial], bool] = lambda trial: True
     ended: bool = False
 
     @property
@@ -139,10 +135,13 @@ class PathSearch:
         """Whether no further model is tried."""
         return self.ended or expired()
 
-    def fit(self, f: CompletionProblem, strength: float, model: Factors | None) -> Trial:
+    def fit(self, f: CompletionProblem, strength: float, before: Trial | None) -> Trial:
         """The model after a few sweeps with one strength."""
-        solver = Alternating(self.rank, strength)
-        state = None if model is None else solver.resume(f, model, self.seed)
+        solver, state = Alternating(self.rank, strength), None
+        if before is not None:
+            model = before.model
+            model = model if before.implicit == f.implicit else transferred(f, model, strength)
+            state = solver.resume(f, model, self.seed)
         state, status = run_sweeps(f, solver, state, seed=self.seed, callbacks=self.callbacks, max_iter=SWEEPS)
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt
@@ -150,29 +149,17 @@ class PathSearch:
         model = Factors.of_point(f, state.x, state.sigma)
         return Trial(strength, f.implicit, self.score(model), model)
 
-    def along(
-        self, f: CompletionProblem, strengths: Array, model: Factors | None = None, best: float = -math.inf
-    ) -> list[Trial]:
-        """The best trials of a path, best first; it ends when ``best``, the score so far, is not improved."""
+    def path(self, f: CompletionProblem, strengths: Array) -> list[Trial]:
+        """The best trials of a path, best first; of all the scores are in `scores`."""
         found: list[Trial] = []
-        since, patience = 0, 1
+        last, best, since = None, -math.inf, 0
         for strength in strengths.tolist():
-            trial = self.fit(f, strength, model)
-            model, since = trial.model, 0 if trial.score > best else since + 1
-            best, patience = max(best, trial.score), PATIENCE if self.clear(trial) else patience
-            found = sorted([*found, trial], key=lambda one: -one.score)[:TRIED]  # a few, since models are large
-            if self.over or since >= patience:
+            last = self.fit(f, strength, last)
+            best, since = max(best, last.score), 0 if last.score > best else since + 1
+            found = sorted([*found, last], key=lambda one: -one.score)[:TRIED]  # a few, since models are large
+            if self.over or since == PATIENCE:
                 break
         return found
-
-    def path(self, f: CompletionProblem) -> list[Trial]:
-        """The best trials of a path that goes down and, if its first point is the best, up to no matrix."""
-        strengths = strengths_of(f)
-        trials = self.along(f, strengths)
-        if trials[0].strength == strengths[0] and not self.over:
-            stronger = strengths[0] / FACTOR ** np.arange(1, 2 + int(np.log(FIRST) / np.log(FACTOR)))
-            trials += self.along(f, stronger, trials[0].model, trials[0].score)
-        return sorted(trials, key=lambda one: -one.score)[:TRIED]
 
 
 def choose(
@@ -181,42 +168,27 @@ def choose(
     """The strength and the weight of implicit features with the best score; no matrix if none is clearly better.
 
     The path is that of the first weight. The others are tried at its best strengths, each begun at the model there,
-    while they do not fall far behind; if no model is clearly better than offsets alone, the last of them only, at the
-    best strength. A callback that returns True ends the search.
+    while they do not fall far behind. A callback that returns True ends the search.
     """
-    first, *others = weights
-    alone = Factors.zero(f.with_implicit(0.0), f.entries.offsets_alone)
-    none = held.score(alone)
-
-    def clear(trial: Trial) -> bool:  # a gain may be small because sweeps ended early
-        return trial.score - none >= FAR * abs(none) and held.clearly_better(trial.model, alone)
-
-    search = PathSearch(rank, seed, held.score, callbacks, clear)
-    trials = search.path(f.with_implicit(first))
-    likely = trials
-    if not clear(trials[0]):
-        likely, others = trials[:1], others[-1:]
-    for weight in others:
+    strengths, search = strengths_of(f), PathSearch(rank, seed, held.score, callbacks)
+    trials = likely = search.path(f.with_implicit(weights[0]), strengths)
+    for weight in weights[1:]:
         other = f.with_implicit(weight)
+        if weight == 0.0 and f.n <= FEW_RATINGS and not search.over:
+            trials = trials + search.path(other, strengths)
+            continue
         for trial in likely:
-            if search.over:
+            if search.over or trials[-1].score < likely[0].score - FAR * abs(likely[0].score):
                 break
-            trials = [*trials, search.fit(other, trial.strength, trial.model.resized(other))]
-            if trials[-1].score < likely[0].score - FAR * abs(likely[0].score):
-                break
-    if f.n <= FEW_RATINGS and 0.0 in others and not search.over:
-        trials = trials + search.path(f.with_implicit(0.0))
+            trials = [*trials, search.fit(other, trial.strength, trial)]
     best = max(trials, key=lambda trial: (trial.score, -trial.implicit))  # of equal ones the simpler
-    if not search.over and not clear(best):
-        model = search.fit(f.with_implicit(best.implicit), best.strength, best.model).model
-        best = best._replace(model=model)
+    alone = Factors.zero(f.with_implicit(0.0), f.entries.offsets_alone)
     if held.clearly_better(best.model, alone):
         return best
-    return Trial(strongest(f) / FACTOR, 0.0, none, alone)
+    return Trial(strengths[0] / (FIRST * FACTOR), 0.0, held.score(alone), alone)
 
 
 def most_sweeps(weights: Sequence[float], ratings: int) -> int:
     """The largest number of sweeps that `choose` makes, for progress bars."""
     paths = 1 + int(ratings <= FEW_RATINGS and 0.0 in weights[1:])
-    stronger = 1 + int(np.log(FIRST) / np.log(FACTOR))
-    return SWEEPS * (paths * (POINTS + stronger) + TRIED * (len(weights) - 1) + 1)  # the last to look closely
+    return SWEEPS * (paths * POINTS + TRIED * (len(weights) - 1))

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,19 +29,10 @@ from projfree.algebra.hashing import short_hash
 from projfree.algebra.pattern import added, products
 from projfree.algebra.structured import FactoredShape, Structured
 from projfree.checks import Array
+from projfree.completion.bias_terms import Tangent
 
 #: Features of the rows and of the columns of the matrix, a row of numbers for each; None is no table.
 Features = tuple[OnPattern | None, OnPattern | None]
-
-
-class SquaresTangent(NamedTuple):
-    """The tangent of the squares: a low-rank gradient, the one on patterns apart (`SideInformation.pulls`)."""
-
-    value: float
-    constant: float
-    gradient: LowRank
-    constant_error: float
-    gradient_error: float
 
 
 class SideInformation:
@@ -60,12 +51,12 @@ class SideInformation:
 
     Attributes
     ----------
-    known : pair of OnPattern
-        What S and T are compared with, ``[B, F]`` and ``[B; H.T]``; B alone shares its pattern with the ratings.
     weights : pair of ndarray
         The weights of the columns of S and of the rows of T.
     counts : pair of int
         How many of these belong to B.
+    at_zero : float
+        The squares at zero.
     """
 
     def __init__(self, pattern: Pattern, implicit: float, features: Features, weight: float) -> None:
@@ -75,7 +66,6 @@ class SideInformation:
         each = zip(self.counts, widths, strict=True)
         self.weights = tuple(np.repeat([implicit, weight], [lines, width]) for lines, width in each)
         squares = [0.0 if table is None else math.fsum(table.values**2) for table in features]
-        #: The squares at zero.
         self.at_zero = 2.0 * self.implicit * (pattern.count if implicit else 0) + weight * math.fsum(squares)
 
     @property
@@ -90,7 +80,7 @@ class SideInformation:
 
     @cached_property
     def known(self) -> tuple[OnPattern, OnPattern]:
-        """What S and T are compared with."""
+        """What S and T are compared with, ``[B, F]`` and ``[B; H.T]``; B alone shares its pattern with the ratings."""
         return self._known(0), self._known(1)
 
     def _known(self, side: int) -> OnPattern:
@@ -98,65 +88,65 @@ class SideInformation:
         ones = np.broadcast_to(1.0, at.count if self.implicit else 0)
         if table is None and self.implicit:
             return OnPattern(at, ones)
-        own, far, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [ones]
-        if self.implicit:
-            places = (at.rows, at.indices)
-            own, far = [places[side]], [places[1 - side]]
+        own, far, values = [at.rows, at.indices][side], [at.indices, at.rows][side], ones
+        own, far = own[: len(ones)], far[: len(ones)].astype(np.int64)
         if table is not None:
-            own, far = [*own, table.pattern.rows], [*far, count + table.pattern.indices.astype(np.int64)]
-            values = [*values, table.values]
-        rows, cols = (np.concatenate(part) for part in ((own, far) if side == 0 else (far, own)))
+            own, far = (
+                np.append(own, table.pattern.rows),
+                np.append(far, count + table.pattern.indices.astype(np.int64)),
+            )
+            values = np.append(ones, table.values)
+        rows, cols = (own, far) if side == 0 else (far, own)
         shape = (at.shape[0], len(self.weights[0])) if side == 0 else (len(self.weights[1]), at.shape[1])
         pattern, order, _ = Pattern.of(rows, cols, shape)
-        return OnPattern(pattern, np.concatenate(values)[order])
+        return OnPattern(pattern, values[order])
 
-    @property
+    @cached_property
     def pulls(self) -> tuple[OnPattern, OnPattern]:
         """The gradients of the squares at zero, of the shapes of S and T."""
-        (S, T), (q, r) = self.known, self.weights
-        return OnPattern(S.pattern, -2.0 * S.values * q[S.pattern.indices]), OnPattern(
-            T.pattern, -2.0 * T.values * r[T.pattern.rows]
-        )
+        found = []
+        for known, lines, q in zip(self.known, ("indices", "rows"), self.weights, strict=True):
+            if known.values.strides == (0,):  # B alone, in which all have one weight
+                found.append(OnPattern(known.pattern, np.broadcast_to(-2.0 * self.implicit, len(known.values))))
+            else:
+                found.append(OnPattern(known.pattern, -2.0 * known.values * q[getattr(known.pattern, lines)]))
+        return found[0], found[1]
 
     def _parts(self, left: Array, right: Array) -> list[tuple[Array, Array, Array]]:
         """For S and for T the factors of the matrix's lines, those beyond it, and the weights of these."""
         m, n = self.pattern.shape
         return [(left[:m], right[n:], self.weights[0]), (right[:n], left[m:], self.weights[1])]
 
-    def square(self, left: Array, right: Array) -> float:
+    def _square(self, left: Array, right: Array) -> float:
         """The weighted squares of S and T, for factors of the larger matrix."""
         parts = self._parts(left, right)
         return sum(float(np.sum((own.T @ own) * (far.T @ (far * q[:, None])))) for own, far, q in parts)
 
     def value(self, left: Array, right: Array) -> float:
-        """The sum of all squares."""
+        """The sum of all squares, for factors of the larger matrix."""
         if not self.any:
             return 0.0
         m, n = self.pattern.shape
-        parts = LowRank.of(left[:m], right[n:]), LowRank.of(left[m:], right[:n])
-        linear = sum(pull.inner(part) for pull, part in zip(self.pulls, parts, strict=True))
-        return max(self.at_zero + linear + self.square(left, right), 0.0)
+        blocks = LowRank.of(left[:m], right[n:]), LowRank.of(left[m:], right[:n])
+        linear = sum(pull.inner(block) for pull, block in zip(self.pulls, blocks, strict=True))
+        return max(self.at_zero + linear + self._square(left, right), 0.0)
 
-    def tangent(self, left: Array, right: Array) -> SquaresTangent:
-        """The tangent, with bounds on the rounding of its constant and on the norm of that of its gradient."""
+    def tangent(self, left: Array, right: Array) -> Tangent:
+        """The tangent, of which `pulls` are left out of the gradient."""
         (m, n), (below, beside), k = self.pattern.shape, self.extra, left.shape[1]
-        parts = self._parts(left, right)
-        (_, far0, q0), (_, far1, q1) = parts
-        lefts = np.block([[left[:m], np.zeros((m, k))], [np.zeros((below, k)), 2.0 * far1 * q1[:, None]]])
-        rights = np.block([[np.zeros((n, k)), right[:n]], [2.0 * far0 * q0[:, None], np.zeros((beside, k))]])
-        constant = self.at_zero - self.square(left, right)
-        # At least the weighted sum of squares, and at least the norm of the weighted matrix, of each part.
-        owns, lines = [float(np.sum(own**2)) for own, *_ in parts], [np.sum(far**2, axis=1) for _, far, _ in parts]
-        squares = sum(own * float(q @ line) for own, line, (_, _, q) in zip(owns, lines, parts, strict=True))
-        sizes = sum(
-            math.sqrt(own * float(q**2 @ line)) for own, line, (_, _, q) in zip(owns, lines, parts, strict=True)
-        )
+        (own0, far0, q0), (own1, far1, q1) = self._parts(left, right)
+        lefts = np.block([[own0, np.zeros((m, k))], [np.zeros((below, k)), 2.0 * far1 * q1[:, None]]])
+        rights = np.block([[np.zeros((n, k)), own1], [2.0 * far0 * q0[:, None], np.zeros((beside, k))]])
+        constant = self.at_zero - self._square(left, right)
+        squares = sizes = 0.0  # at least the weighted sum of squares, and the sum of the norms of the weighted matrices
+        for own, far, q in ((own0, far0, q0), (own1, far1, q1)):
+            size, lines = float(np.sum(own**2)), np.sum(far**2, axis=1)
+            squares, sizes = squares + size * float(q @ lines), sizes + math.sqrt(size * float(q**2 @ lines))
         # Gram matrices add as many terms as there are rows, and products of their entries may cancel.
         units = m + n + below + beside + 8.0 * k + 16.0
         error = UNIT * (units * (self.at_zero + squares) + abs(constant))
         moved = sum(pull.size() for pull in self.pulls) + 2.0 * sizes
-        gradient = LowRank.of(lefts, rights)
-        return SquaresTangent(self.value(left, right), constant, gradient, error, 8.0 * UNIT * moved)
+        return Tangent(self.value(left, right), constant, LowRank.of(lefts, rights), error, 8.0 * UNIT * moved)
 
     def fingerprint(self) -> str:
         """A short hash that tells this from others."""
@@ -165,67 +155,70 @@ class SideInformation:
         return short_hash(f"side information {self.implicit!r}", *parts)
 
 
-class StackedPattern(Structured):
-    """The matrix ``[[A, C], [D, 0]]`` of blocks that each have a `Pattern`, or share one, which saves memory.
+class Blocks(Structured):
+    """Matrices on patterns as blocks of a larger matrix, which may share a pattern: that saves memory.
 
     Parameters
     ----------
-    A, C, D : OnPattern
-        The blocks: C has as many rows as A, and D as many columns.
+    shape : tuple of int
+        The shape of the larger matrix.
+    blocks : list of (OnPattern, int, int)
+        Blocks that do not overlap, and their first row and column. Blocks that share a row or a column begin there
+        together, and have as many.
     """
 
-    def __init__(self, A: OnPattern, C: OnPattern, D: OnPattern) -> None:
-        self.blocks = A, C, D
-        self.shape = FactoredShape((A.shape[0] + D.shape[0], A.shape[1] + C.shape[1]))
+    def __init__(self, shape: tuple[int, ...], blocks: list[tuple[OnPattern, int, int]]) -> None:
+        self.shape, self.blocks = FactoredShape(shape), blocks
 
     @property
     def on(self) -> Any:  # type: ignore[override]  # read-only here
         return self
 
-    def __mul__(self, a: Any) -> StackedPattern:
-        return StackedPattern(*(part * a for part in self.blocks))
+    @property
+    def _places(self) -> list[tuple[OnPattern, slice, slice]]:
+        return [(part, slice(i, i + part.shape[0]), slice(j, j + part.shape[1])) for part, i, j in self.blocks]
 
-    def plus(self, others: list[Any]) -> StackedPattern:
-        """The sum with other stacks."""
-        return StackedPattern(*(added(list(parts)) for parts in zip(*(s.blocks for s in (self, *others)), strict=True)))
+    def __mul__(self, a: Any) -> Blocks:
+        return Blocks(self.shape, [(part * a, i, j) for part, i, j in self.blocks])
+
+    def plus(self, others: list[Any]) -> Blocks:
+        """The sum with others of the same blocks."""
+        each = zip(*(one.blocks for one in (self, *others)), strict=True)
+        return Blocks(self.shape, [(added([part for part, *_ in same]), *same[0][1:]) for same in each])
 
     def times(self, block: Array) -> Array:
-        A, C, D = self.blocks
-        first, second = block[: A.shape[1]], block[A.shape[1] :]
-        return np.concatenate([A.times(first) + C.times(second), D.times(first)])
-
-    def transposed_times(self, block: Array) -> Array:
-        A, C, D = self.blocks
-        first, second = block[: A.shape[0]], block[A.shape[0] :]
-        return np.concatenate([A.transposed_times(first) + D.transposed_times(second), C.transposed_times(first)])
-
-    def slab(self, start: int, stop: int) -> Array:
-        (A, C, D), m = self.blocks, self.blocks[0].shape[0]
-        out, middle = np.zeros((stop - start, self.shape[1])), min(max(m, start), stop)
-        if start < middle:
-            out[: middle - start] = np.hstack([A.slab(start, middle), C.slab(start, middle)])
-        if middle < stop:
-            out[middle - start :, : A.shape[1]] = D.slab(middle - m, stop - m)
+        out = np.zeros((self.shape[0], block.shape[1]))
+        for part, rows, cols in self._places:
+            out[rows] += part.times(block[cols])
         return out
 
-    def scaled(self, rows: Array, cols: Array) -> StackedPattern:
-        A, C, D = self.blocks
-        m, n = A.shape
-        A, C = A.scaled(rows[:m], cols[:n]), C.scaled(rows[:m], cols[n:])
-        return StackedPattern(A, C, D.scaled(rows[m:], cols[:n]))
+    def transposed_times(self, block: Array) -> Array:
+        out = np.zeros((self.shape[1], block.shape[1]))
+        for part, rows, cols in self._places:
+            out[cols] += part.transposed_times(block[rows])
+        return out
+
+    def slab(self, start: int, stop: int) -> Array:
+        out = np.zeros((stop - start, self.shape[1]))
+        for part, rows, cols in self._places:
+            first, last = max(start, rows.start), min(stop, rows.stop)
+            if first < last:
+                out[first - start : last - start, cols] = part.slab(first - rows.start, last - rows.start)
+        return out
+
+    def scaled(self, rows: Array, cols: Array) -> Blocks:
+        each = zip(self._places, self.blocks, strict=True)
+        return Blocks(self.shape, [(part.scaled(rows[i], cols[j]), *at[1:]) for (part, i, j), at in each])
 
     def inner(self, other: Any) -> float:
-        return float(sum(self._inner(part) for part in other.parts()))
-
-    def _inner(self, other: Any) -> float:
-        if isinstance(other, StackedPattern):
-            return sum(one.inner(two) for one, two in zip(self.blocks, other.blocks, strict=True))
-        (m, n), (rows, cols) = self.blocks[0].shape, self.shape
-        at = [(slice(m), slice(n)), (slice(m), slice(n, cols)), (slice(m, rows), slice(n))]
-        return sum(part.inner(other.block(*places)) for part, places in zip(self.blocks, at, strict=True))
+        if isinstance(other, Blocks):
+            return sum(one.inner(two) for (one, *_), (two, *_) in zip(self.blocks, other.blocks, strict=True))
+        if other.parts() != [other]:
+            return float(sum(self.inner(part) for part in other.parts()))
+        return sum(part.inner(other.block(rows, cols)) for part, rows, cols in self._places)
 
     def size(self) -> float:
-        return math.hypot(*(part.size() for part in self.blocks))
+        return math.hypot(*(part.size() for part, *_ in self.blocks))
 
     @property
     def scale(self) -> float:
@@ -234,22 +227,19 @@ class StackedPattern(Structured):
     @property
     def count(self) -> int:
         """The number of places of all blocks."""
-        return sum(part.count for part in self.blocks)
+        return sum(part.count for part, *_ in self.blocks)
 
     def any(self) -> bool:
-        return any(part.any() for part in self.blocks)
+        return any(part.any() for part, *_ in self.blocks)
 
     def finite(self) -> bool:
-        return all(part.finite() for part in self.blocks)
+        return all(part.finite() for part, *_ in self.blocks)
 
     def gram(self) -> Array:
         """The Gram matrix of the smaller side."""
-        (A, C, D), by_rows = self.blocks, self.shape[0] < self.shape[1]
-        if by_rows:  # that of the rows is the one of the transpose, whose blocks beside and below change places
-            C, D = D, C
-        side, ends = A.shape[0 if by_rows else 1], min(self.shape)
-        out, near, far = np.zeros((ends, ends)), slice(0, side), slice(side, ends)
-        for G, H, first, second in ((A, A, near, near), (D, D, near, near), (A, C, near, far), (C, C, far, far)):
-            out[first, second] += products(G, H, by_rows)
-        out[far, near] = out[near, far].T
+        by_rows, out = self.shape[0] < self.shape[1], np.zeros((min(self.shape),) * 2)
+        for one, *at in self._places:
+            for two, *there in self._places:
+                if at[by_rows] == there[by_rows]:  # they share columns, or rows
+                    out[at[not by_rows], there[not by_rows]] += products(one, two, by_rows)
         return out

@@ -20,6 +20,7 @@ from projfree.numerics.spectra import (
     Spectrum,
     entry_error,
     frobenius_bound,
+    is_sharp,
     norm_bound,
     singular_values,
     spectrum,
@@ -184,6 +185,8 @@ def structured_support(g: Structured, p: float, radius: float, sharp: bool = Tru
     q, scale = conjugate(p), g.scale
     if not np.isfinite(scale) or scale == 0.0:
         return scale
+    if 1e-100 < scale < 1e100 and not isinstance(g, LowRank) and not is_sharp(g.shape, sharp):  # no copy to scale
+        return radius * (frobenius_bound(g, q) + entry_error(g, q))
     unit = g / scale
     upper = lp_norm(unit.singular_values(), q) if isinstance(unit, LowRank) else norm_bound(unit, q, sharp)
     return radius * (scale * (upper + entry_error(unit, q)))
