@@ -33,7 +33,7 @@ import numpy as np
 
 from projfree.algebra import LowRank, OnPattern, Point
 from projfree.checks import Array, count, positive
-from projfree.completion.model import BLOCK, Factors
+from projfree.completion.model import Factors
 from projfree.completion.problem import CompletionProblem
 from projfree.losses.squared import is_squared
 from projfree.numerics.lp_norm import lp_norm
@@ -60,6 +60,8 @@ DEAD, NEW = 1e-3, 0.03
 SINGLE = 50_000
 #: Conjugate gradient steps for a row, which begins where it is; columns are padded to a multiple of the vector lanes.
 STEPS, LANES = 3, 8
+#: Rows that are worked on at once, so that they stay in a processor's cache.
+BLOCK = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,8 +177,8 @@ def balanced(f: CompletionProblem, now: Factors) -> Factors:
     r, back = _root(gram_matrix(now.lefts, f.rows))
     s, there = _root(gram_matrix(now.rights, f.cols))
     u, sigma, vt = svd(r @ s.T)
-    lefts = multiply(now.lefts, (back @ (u * np.sqrt(sigma))).astype(now.lefts.dtype))
-    rights = multiply(now.rights, (there @ (vt.T * np.sqrt(sigma))).astype(now.rights.dtype))
+    lefts = now.lefts @ (back @ (u * np.sqrt(sigma))).astype(now.lefts.dtype)
+    rights = now.rights @ (there @ (vt.T * np.sqrt(sigma))).astype(now.rights.dtype)
     return replace(now, lefts=lefts, rights=rights, sigma=sigma)
 
 
@@ -264,23 +266,24 @@ def regress(f: CompletionProblem, now: Factors, side: int, ridge: Array, scale: 
     weights = f.n * f.side.weights[side]
     far = far[: len(weights)]  # a new user may have no features, which stand behind the lines of B
     shared, change = common_basis(gram_matrix(far, np.sqrt(weights)), ridge)
-    table = _padded(multiply(other, change.astype(kind)), 1.0, free)
+    change, other = change.astype(kind), other.astype(kind, copy=False)
+    table = _padded(other @ change, 1.0, free)
     ridges, common = np.ones(table.shape[1], kind), np.zeros(table.shape[1], kind)
     ridges[:free], common[free : free + k] = 0.5 * e.loss.smoothness * e.ridge, shared
     pull = np.zeros((0, table.shape[1]), kind)
     if len(far):
-        pull = _padded(multiply(products(known, far * weights[:, None], side, kind), change.astype(kind)), 0.0, free)
+        pull = _padded(products(known, far * weights[:, None], side, kind) @ change, 0.0, free)
     offset, new = np.zeros(len(own)), np.empty((len(own) + len(f.side.weights[1 - side]), k), kind)
     given = indptr, indices, target, kind.type(e.base + now.shift), theirs.astype(kind), weight, table
-    inverse, back, scale = np.linalg.inv(change).T.astype(kind), change.T.astype(kind), scale.astype(kind)
+    inverse, own, scale = np.linalg.inv(change).T, own.astype(kind, copy=False), scale.astype(kind)
 
     def block(start: int, stop: int) -> None:  # of a size that fits a cache
         for first in range(start, stop, BLOCK):
             part = slice(first, min(first + BLOCK, stop))
-            out = _padded(multiply(own[part], inverse), mine[part], free)
+            out = _padded(own[part] @ inverse, mine[part], free)
             right = pull[part] if len(pull) else pull
             ridge_rows(*given, ridges, scale, free, common, right, STEPS, out, part.start, part.stop)
-            np.matmul(out[:, free : free + k], back, out=new[part])
+            np.matmul(out[:, free : free + k], change.T, out=new[part])
             offset[part] = out[:, 0] if free else 0.0
 
     over_rows(block, indptr)
@@ -308,27 +311,19 @@ def transferred(
 
     New users and items are zero, and the factors beyond the ratings are those that belong to the others.
     """
-    (m, n), ridge = f.entries.pattern.shape, strength * spread(model.sigma, f.p)
-    users, items = np.arange(m) if users is None else users, np.arange(n) if items is None else items
-    left, right, rows, cols = (
-        _placed(values, at, count)
-        for values, at, count in (
-            (model.left, users, m),
-            (model.right, items, n),
-            (model.rows, users, m),
-            (model.cols, items, n),
-        )
-    )
+    m, n = f.entries.pattern.shape
+
+    def placed(values: Array, at: Array | None, count: int) -> Array:
+        out = np.zeros((count, *values.shape[1:]), values.dtype)
+        out[slice(None) if at is None else at] = values
+        return out
+
+    left, rows = (placed(values, users, m) for values in (model.left, model.rows))
+    right, cols = (placed(values, items, n) for values in (model.right, model.cols))
+    ridge = strength * spread(model.sigma, f.p)
     lefts = np.concatenate([left, lines_beyond(f, right, 0, ridge)])
     rights = np.concatenate([right, lines_beyond(f, left, 1, ridge)])
     return replace(model, lefts=lefts, rights=rights, rows=rows, cols=cols)
-
-
-def _placed(values: Array, at: Array, count: int) -> Array:
-    """The values at places among ``count``, zeros elsewhere."""
-    out = np.zeros((count, *values.shape[1:]), values.dtype)
-    out[at] = values
-    return out
 
 
 def products(known: OnPattern, block: Array, side: int, kind: Any, transposed: bool = False) -> Array:
@@ -364,20 +359,8 @@ def _padded(factor: Array, offset: Array | float, free: int) -> Array:
     return out
 
 
-def multiply(factor: Array, by: Array) -> Array:
-    """``factor @ by`` by blocks of rows and in the precision of ``by``."""
-    out = np.empty((len(factor), by.shape[1]), by.dtype)
-    for start in range(0, len(factor), BLOCK):
-        part = slice(start, start + BLOCK)
-        np.matmul(factor[part].astype(by.dtype, copy=False), by, out=out[part])
-    return out
-
-
 def gram_matrix(factor: Array, weights: Array | None = None) -> Array:
-    """``(D F)^T D F``, summed in double precision over blocks of rows."""
-    total = np.zeros((factor.shape[1],) * 2)
-    for start in range(0, len(factor), BLOCK):
-        part = slice(start, start + BLOCK)
-        block = factor[part] if weights is None else factor[part] * weights[part, None]
-        total += block.T @ block
-    return total
+    """``(D F)^T D F`` in double precision."""
+    rows = factor.astype(np.float64, copy=False) if weights is None else factor * weights[:, None]
+    gram: Array = rows.T @ rows
+    return gram

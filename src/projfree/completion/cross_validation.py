@@ -15,7 +15,7 @@ from projfree.checks import Array, shown
 from projfree.completion.estimator import CHOOSING, MatrixCompletion
 from projfree.completion.model import Factors
 from projfree.completion.ratings import GivenRatings, read_ratings
-from projfree.completion.selection import PATIENCE, PathSearch, strengths_of
+from projfree.completion.selection import PathSearch, strengths_of
 from projfree.deadline import countdown, deadline, remaining
 from projfree.losses.base import Loss
 
@@ -231,12 +231,8 @@ def _scores(
         own.factors_ = factors
         return float(scorer(own, (inside.users, inside.items), inside.values, **weights))
 
-    f, scores = own._problem(own.ratings_), []
-    search, latest = PathSearch(own.rank, own._seed, score), None
+    search = PathSearch(own.rank, own._seed, score)
+    share = len(own.ratings_) / len(model.ratings_)
     with deadline(seconds):
-        for strength in strengths.tolist():  # a penalty on fewer ratings is weaker, as the root of their number
-            latest = search.fit(f, strength * math.sqrt(len(own.ratings_) / len(model.ratings_)), latest)
-            scores.append(latest.score)
-            if search.over or len(scores) - int(np.argmax(scores)) > PATIENCE:
-                break
-    return scores
+        search.path(own._problem(own.ratings_), strengths * math.sqrt(share))  # fewer ratings ask for a weaker penalty
+    return search.scores

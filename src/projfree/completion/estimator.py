@@ -499,33 +499,26 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         from projfree.estimators.saving import finite, need
 
         self._check()
-        given, ids = self.settings_, (self.user_ids_, self.item_ids_)
+        given, f, alone, ratings = self.settings_, self.factors_, self.offset_model_, self.ratings_
         numbers = finite("settings_", np.array([given.p, given.ridge, given.base, given.implicit]))
         need(1.0 <= given.p < 2.0 and numbers[1] > 0.0 and numbers[3] >= 0.0, "settings_ are out of range")
         need(isinstance(given.loss, Loss) and len(given.kinds) == 3, "settings_ are no settings")
-        for labels in ids:
-            need(labels.ndim == 1 and labels.dtype.kind in KINDS, "labels are no labels")
-        shape, tables = (len(ids[0]), len(ids[1])), (self.user_features_, self.item_features_)
-        for table, lines in zip(tables, shape, strict=True):
-            need(table is None or table.shape[0] == lines, "its features have no rows")
         for name in ("radius_", "norm_", "strength_", "n_iter_", "rating_deviation_"):
             finite(name, getattr(self, name), ())
-        finite("rating_range_", np.array(self.rating_range_), (2,))
-        f, offsets, both = self.factors_, self.offset_model_, given.implicit > 0.0
-        users, items = (0 if table is None else table.shape[1] for table in tables)
-        rank = finite("the factors", f.sigma).shape[-1]
-        finite("the factors", f.lefts, (shape[0] * (1 + both) + items, rank))
-        finite("the factors", f.rights, (shape[1] * (1 + both) + users, rank))
-        for side, parts in enumerate(
-            ((f.rows, offsets.rows, offsets.row_counts), (f.cols, offsets.cols, offsets.col_counts))
-        ):
+        finite("rating_range_", np.array([*self.rating_range_, f.shift, f.base, alone.shift]), (5,))
+        sides = (
+            (self.user_ids_, self.user_features_, f.rights, self.item_ids_, (f.rows, alone.rows, alone.row_counts)),
+            (self.item_ids_, self.item_features_, f.lefts, self.user_ids_, (f.cols, alone.cols, alone.col_counts)),
+        )
+        for labels, table, beyond, others, parts in sides:
+            need(labels.ndim == 1 and labels.dtype.kind in KINDS, "labels are no labels")
+            width, lines = 0 if table is None else table.shape[1], len(others) * (1 + (given.implicit > 0.0))
+            finite("the factors", beyond, (lines + width, len(f.sigma)))
+            need(table is None or _is_compressed(table, len(labels)), "its features are damaged")
             for part in parts:
-                finite("the offsets", part, (shape[side],))
-        finite("the base", np.array([f.shift, f.base, offsets.shift]))
-        for csr in (*tables, self.ratings_):
-            if csr is not None:
-                need(_is_compressed(csr.indptr, csr.indices, csr.shape), "its ratings or features are out of range")
-                finite("the ratings and features", csr.values, csr.indices.shape)
+                finite("the offsets", part, labels.shape)
+        finite("the singular values", f.sigma)
+        need(ratings.n_items == len(self.item_ids_) and _is_compressed(ratings, len(self.user_ids_)), "bad ratings_")
 
 
 def _three(values: Any, *kinds: type) -> bool:
@@ -533,8 +526,10 @@ def _three(values: Any, *kinds: type) -> bool:
     return isinstance(values, tuple | list) and len(values) == 3 and all(isinstance(value, kinds) for value in values)
 
 
-def _is_compressed(indptr: Array, indices: Array, shape: tuple[int, int]) -> bool:
-    """Whether these are the pointers and columns of a sparse matrix."""
-    whole = indptr.dtype.kind == indices.dtype.kind == "i" and indptr.shape == (shape[0] + 1,)
+def _is_compressed(table: FeatureTable | Ratings, lines: int) -> bool:
+    """Whether these are finite values at places of a sparse matrix."""
+    indptr, indices, values = table.indptr, table.indices, table.values
+    whole = indptr.dtype.kind == indices.dtype.kind == "i" and indptr.shape == (lines + 1,)
     ordered = whole and indptr[0] == 0 and bool((np.diff(indptr) >= 0).all()) and indptr[-1] == len(indices)
-    return ordered and (not len(indices) or (int(indices.min()) >= 0 and int(indices.max()) < shape[1]))
+    inside = ordered and (not len(indices) or (int(indices.min()) >= 0 and int(indices.max()) < table.shape[1]))
+    return inside and values.shape == indices.shape and bool(np.isfinite(values).all())

@@ -17,8 +17,8 @@ from projfree.numerics.spectra import singular_values
 if TYPE_CHECKING:
     from projfree.completion.problem import CompletionProblem
 
-#: Rows that are decomposed at a time, and pairs whose factors are held at once.
-BLOCK, PAIRS = 4096, 1 << 16
+#: Pairs whose factors are held at once.
+PAIRS = 1 << 16
 #: The penalty of a slope, in lines for each feature: features are taken to explain about a tenth of the differences.
 DOUBT = 10.0
 
@@ -102,8 +102,10 @@ class Factors:
 
     def exact(self, f: CompletionProblem) -> Factors:
         """The model in double precision, with its singular values to this precision: sweeps know them to their own."""
-        left, right = _triangle(self.lefts, f.rows), _triangle(self.rights, f.cols)
-        return replace(self.cast(np.float64), sigma=singular_values(left @ right.T))
+        now = self.cast(np.float64)
+        sides = (now.lefts * f.rows[:, None], now.rights * f.cols[:, None])
+        left, right = (np.asarray(np.linalg.qr(side, mode="r")) for side in sides)
+        return replace(now, sigma=singular_values(left @ right.T))
 
     def with_offsets(self, b: Array) -> Factors:
         """The same matrix with other offsets."""
@@ -123,16 +125,6 @@ class Factors:
         """The model at places of the matrix."""
         u = self.base + self.shift + self.rows[rows] + self.cols[cols]
         return np.asarray(u + LowRank.of(self.left, self.right).of_pairs(rows, cols))
-
-
-def _triangle(factor: Array, weights: Array) -> Array:
-    """The triangular factor of a QR decomposition of the weighted rows, a block of rows at a time."""
-    k = factor.shape[1]
-    r = np.zeros((k, k))
-    for start in range(0, len(factor), BLOCK):
-        rows = factor[start : start + BLOCK].astype(np.float64) * weights[start : start + BLOCK, None]
-        r = np.asarray(np.linalg.qr(np.concatenate([r, rows]), mode="r"))
-    return r
 
 
 # ---------------------------------------------------------------- users and items without ratings

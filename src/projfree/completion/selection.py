@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -129,6 +129,7 @@ class PathSearch:
     score: Callable[[Factors], float]
     callbacks: Sequence[Any] = ()
     ended: bool = False
+    scores: list[float] = field(default_factory=list)
 
     @property
     def over(self) -> bool:
@@ -147,10 +148,11 @@ class PathSearch:
             raise KeyboardInterrupt
         self.ended |= status is Status.CALLBACK
         model = Factors.of_point(f, state.x, state.sigma)
-        return Trial(strength, f.implicit, self.score(model), model)
+        self.scores.append(self.score(model))
+        return Trial(strength, f.implicit, self.scores[-1], model)
 
     def path(self, f: CompletionProblem, strengths: Array) -> list[Trial]:
-        """The best trials of a path, best first; of all the scores are in `scores`."""
+        """The best trials of a path, best first; `scores` has those of all."""
         found: list[Trial] = []
         last, best, since = None, -math.inf, 0
         for strength in strengths.tolist():
