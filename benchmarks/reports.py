@@ -35,8 +35,8 @@ REPORTS = {
     "completion": Report(
         "Matrix completion",
         "A tenth of the ratings is held out, at random, for each seed. Ours chooses inside the others; the settings of "
-        "peers were chosen among 30 (cmfrec) and 3 (Surprise) on the training part of the first seed, most of which the "
-        "other seeds test on, which favours them. Rows were measured at different times: each has the date, and where "
+        "peers were chosen among 30 (cmfrec) and 3 (Surprise) on the training part of the first seed, on which the "
+        "other seeds test, which favours them. Rows were measured at different times: each has the date, and where "
         "it was kept the commit and the load.",
         "python benchmarks/completion.py rmse 1m --seeds 0 1 2 3 4 --method NAME --commit",
         (

@@ -84,16 +84,20 @@ def complete(
         item_features=_features(table.item_features, names[1], table, ratings[1]),
     )
     train, test = split(len(ratings[2]), run.hold_out, run.seed)
+    score = None
     try:
-        model.fit(tuple(column[train] for column in ratings))
+        model.set_params(certify=not len(test)).fit(tuple(column[train] for column in ratings))
+        if len(test):  # the model that is saved knows all ratings
+            held = tuple(column[test] for column in ratings)
+            score = model.report(held)
+            model.set_params(certify=True, time_limit=left()).partial_fit(held)
         if run.tol is not None:
             model.certify_to(run.tol, time_limit=left())
     except KeyboardInterrupt as error:
         if run.checkpoint is not None and persist.exists(run.checkpoint):
             error.add_note(f"the same command goes on from {str(run.checkpoint)!r}.")
         raise
-    model.set_params(callbacks=())
-    score = model.report(tuple(column[test] for column in ratings)) if len(test) else None
+    model.set_params(callbacks=(), time_limit=run.time_limit)
     save_model(model, out, inputs, printing.force)
     for text in model.notes():
         remark(text)
