@@ -159,7 +159,7 @@ def test_a_scikit_learn_estimator():
     score = cross_val_score(model, pairs, y, cv=3).mean()  # sorted by user: each fold has users of its own
     plain = clone(model).set_params(user_features=None, item_features=None)
     assert score > 0.05 + cross_val_score(plain, pairs, y, cv=3).mean()
-    settings = {"rank": 4, "certify": False, "user_features": USERS, "item_features": ITEMS}
+    settings = {"rank": 4, "certify": False, "implicit": 0.0, "user_features": USERS, "item_features": ITEMS}
     search = MatrixCompletionCV(p=1.0, cv=2, **settings).fit(WARM)
     assert search.factors_.beside.shape[0] == 4
     assert search.user_features_.names == ("x0", "x1", "x2", "x3")
