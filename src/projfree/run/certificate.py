@@ -16,7 +16,7 @@ from projfree.losses.base import Loss
 from projfree.objectives import Objective, SmoothFunction
 from projfree.objectives.base import Evaluation
 from projfree.objectives.blackbox import NotFiniteError
-from projfree.objectives.rounding import Rounding, reported_value
+from projfree.objectives.rounding import FEW, Rounding, reported_value
 from projfree.sets.base import ConstraintSet, NormBall, frank_wolfe_gap
 from projfree.sets.free import WithFree
 
@@ -196,7 +196,7 @@ def recompute_certificate(run: Run) -> Certificate:
     ball, lower, f = run.ball, run.lower_bound, run.opened.reported.open()  # with an empty memory
     w, found = run.best.w, None
     if lower.factored and isinstance(ball, NormBall) and (norm := ball.norm(w)) > ball.radius:
-        w = w * (ball.radius / norm * (1.0 - 4.0 * UNIT))  # compressions have let it out of the ball
+        w = w * (ball.radius / norm * (1.0 - FEW * UNIT))  # compressions have let it out of the ball
     elif not run.unproved and run.f.reported is run.f:
         found = recomputed(run.opened, run.best)
     if found is None:

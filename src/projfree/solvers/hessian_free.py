@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from projfree.algebra import UNIT
 from projfree.checks import Array
 from projfree.numerics.linear_systems import Product, conjugate_gradients
 from projfree.numerics.lp_norm import lp_norm
@@ -28,7 +29,7 @@ from projfree.sets.base import ConstraintSet, frank_wolfe_gap
 from projfree.solvers.base import Solver, State, evaluation_at_iterate, newton_step
 
 #: A point whose norm is at least this part of the radius lies on the sphere: half of the digits.
-ON_SPHERE = 1.0 - 1e-8
+ON_SPHERE = 1.0 - math.sqrt(UNIT)
 #: Conjugate gradients end when the residual has fallen tenfold: the Frank-Wolfe gap then falls by its square.
 TOLERANCE = 0.1
 #: And after so many products at the latest.
