@@ -25,12 +25,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from projfree import (
+    AcceleratedProjectedGradient,
     ConstrainedClassifier,
     ConstrainedClassifierCV,
     ConstrainedRegressor,
     ConstrainedRegressorCV,
     LpBall,
-    PrimalAveraging,
 )
 
 mpl.use("Agg")
@@ -81,7 +81,7 @@ KINDS = {
     "l_2": {"p": 2},
     "between": {"p": 1.5},
     "positive": {"p": 1, "positive": True},
-    "another solver": {"p": 1, "solver": PrimalAveraging(), "tol": 1e-3},
+    "another solver": {"p": 1, "solver": AcceleratedProjectedGradient(), "tol": 1e-3},
     "free column": {"p": 2, "free": [1]},
     "scaled": {"p": 1, "standardize": True},
 }
