@@ -75,9 +75,7 @@ FAULTS = [
         "self.y",
         "objectives/test_intercept",
     ),
-    Fault(
-        "estimators.classifier:ConstrainedClassifier._weights", "by_row * weight", "by_row", "estimators/test_weights"
-    ),
+    Fault("estimators.classifier:Classification._targets", "by_class * weight", "by_class", "estimators/test_weights"),
     # intercepts
     Fault("objectives.intercept:Intercept.locate", "constant - self", "constant + self", "objectives/test_intercept"),
     Fault("objectives.erm:Objective", "g - outer(", "g + outer(", "objectives/test_intercept"),
