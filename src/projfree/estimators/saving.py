@@ -135,11 +135,17 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _model(tree: Any) -> Any:
     need(isinstance(tree, dict) and tree.get("class") in CLASSES, "it holds no model")
     cls = getattr(importlib.import_module("projfree.estimators"), tree["class"])
-    given, fitted = checked_parameters(cls, tree["parameters"]), checked_names(cls, tree["fitted"])
-    types = _types_of(cls)
-    model = cls(**{key: decode(value, types) for key, value in given.items()})
-    for key, value in fitted.items():
-        setattr(model, key, decode(value, types))
+    types, parameters, fitted = _types_of(cls), tree["parameters"], tree["fitted"]
+    need(isinstance(parameters, dict), "its parameters are no mapping")
+    need(isinstance(fitted, dict), "its fitted attributes are no mapping")
+    for name in parameters:
+        known = name in cls._get_param_names() or name in NEVER_SAVED
+        need(known, f"{cls.__name__} has no parameter {shown(name)}")
+    model = cls(**{name: decode(value, types) for name, value in parameters.items() if name not in NEVER_SAVED})
+    for name, value in fitted.items():  # not those of methods, properties or private attributes
+        plain = name.isidentifier() and name.endswith("_") and not name.startswith("_")
+        need(plain and not hasattr(cls, name), f"{shown(name)} is no fitted attribute")
+        setattr(model, name, decode(value, types))
     getattr(model, "_check_parts", partial(check_linear, model))()
     if tree.get("encoder") is None:
         return model
@@ -231,24 +237,6 @@ def finite(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
         not shapes or array.shape in shapes, f"{name} has the shape {array.shape}, not {' or '.join(map(str, shapes))}"
     )
     return array
-
-
-def checked_names(cls: type, fitted: Any) -> dict[str, Any]:
-    """The fitted attributes, whose names must be those of attributes and not of methods or properties."""
-    need(isinstance(fitted, dict), "its fitted attributes are no mapping")
-    for name in fitted:
-        plain = name.isidentifier() and name.endswith("_") and not name.startswith("_")
-        need(plain and not hasattr(cls, name), f"{shown(name)} is no fitted attribute")
-    return dict(fitted)
-
-
-def checked_parameters(cls: type, parameters: Any) -> dict[str, Any]:
-    """The parameters of an estimator, without those that a file must not set."""
-    need(isinstance(parameters, dict), "its parameters are no mapping")
-    known = set(cls._get_param_names())  # type: ignore[attr-defined]  # estimators of scikit-learn have it
-    for name in parameters:
-        need(name in known or name in NEVER_SAVED, f"{cls.__name__} has no parameter {shown(name)}")
-    return {name: value for name, value in parameters.items() if name not in NEVER_SAVED}
 
 
 def check_linear(model: Any) -> None:
