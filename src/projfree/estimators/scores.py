@@ -38,8 +38,8 @@ def explained(loss: Loss, y: Array, u: Array, weight: Array | None = None) -> fl
 
     As in scikit-learn's `PoissonRegressor` and `r2_score`; the mean over outputs where there are several.
     """
-    found = terms(loss, u, y, np.average(y, axis=0, weights=weight))
-    return _explained_part(*(np.average(each, axis=0, weights=weight) for each in found))
+    share = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
+    return _explained_part(*(share @ each for each in terms(loss, u, y, np.average(y, axis=0, weights=weight))))
 
 
 def _explained_part(own: Array, null: Array, rounding: Array) -> float:
