@@ -23,14 +23,13 @@ REPORTS = {
         tuple(Shown(f"CPU seconds to a relative error of {at}", "problems", _sparse(at)) for at in ("1e-7", "1e-4")),
     ),
     "search": Report(
-        "Searches of regressors, against scikit-learn at equal accuracy",
-        "`largest error` is the largest relative suboptimality of the peer over its path and all folds, by the measure "
-        "that favours it; `as accurate` is whether that is at most our tolerance, within which ours is proved. The "
-        "ratio is ours over the peer, and an upper bound of that at equal accuracy where the peer is less accurate and "
-        "was given up at a time far above ours. `LassoCV` is shown at its default tolerance and at the loosest one "
-        "that is as accurate.",
+        "Searches with default settings, against scikit-learn",
+        "Each side chooses its penalty with five folds from its default grid; `LogisticRegressionCV` tries 20 values, and "
+        "`RidgeCV` leaves one row out, in closed form, from 13 penalties. Scores are those of rows that were held out. "
+        "`as fast and as good` is at most 2 times the time of `LassoCV` and `MultiTaskLassoCV`, 3 times that of "
+        "`LogisticRegressionCV` and 5 times that of `RidgeCV`, with a score that is lower by 0.002 at most.",
         "python benchmarks/search.py --commit",
-        (Shown("24 values x 5 folds", "search"),),
+        (Shown("Searches", "search"),),
     ),
     "completion": Report(
         "Matrix completion",
