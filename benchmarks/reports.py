@@ -24,8 +24,8 @@ REPORTS = {
     ),
     "search": Report(
         "Searches with default settings, against scikit-learn",
-        "Each side chooses its penalty with five folds from its default grid; `LogisticRegressionCV` tries 20 values, and "
-        "`RidgeCV` leaves one row out, in closed form, from 13 penalties. Scores are those of rows that were held out. "
+        "Each side chooses its penalty with five folds from its default grid; `LogisticRegressionCV` tries 20 values, "
+        "and `RidgeCV` leaves one row out, in closed form, from 13 penalties. Scores are those of held-out rows. "
         "`as fast and as good` is at most 2 times the time of `LassoCV` and `MultiTaskLassoCV`, 3 times that of "
         "`LogisticRegressionCV` and 5 times that of `RidgeCV`, with a score that is lower by 0.002 at most.",
         "python benchmarks/search.py --commit",
