@@ -119,30 +119,11 @@ def test_every_argument_of_a_function_is_annotated(name):
         assert parameter.annotation is not inspect.Parameter.empty, parameter
 
 
-SETTINGS = [
-    projfree.LpBall(1.5, radius=2.0),
-    projfree.GroupBall(2, 1, radius=2.0),
-    projfree.SchattenBall(1, radius=2.0),
-    projfree.Simplex(3.0),
-    projfree.Squared(),
-    projfree.Huber(2.0),
-    projfree.BiWeight(2.0),
-    projfree.Softmax(classes=3),
-    projfree.OpenLoop(4),
-    projfree.ShortStep(L=2.0),
-    projfree.Backtracking(),
-    projfree.InverseSqrt(),
-    projfree.Minibatch(3),
-    projfree.Growing(),
-    projfree.FullBatch(),
-    projfree.PrimalAveraging(projfree.OpenLoop(4), sampling=projfree.Growing()),
-    projfree.FrankWolfe(projfree.Backtracking()),
-    projfree.AcceleratedProjectedGradient(),
-]
+SETS = [projfree.LpBall(1.5, 2.0), projfree.GroupBall(2, 1, 2.0), projfree.SchattenBall(1, 2.0), projfree.Simplex(3.0)]
 
 
-@pytest.mark.parametrize("thing", SETTINGS, ids=repr)
-def test_settings_cannot_change(thing):
+@pytest.mark.parametrize("thing", SETS, ids=repr)
+def test_sets_cannot_change(thing):
     for name in inspect.signature(type(thing)).parameters:
         with pytest.raises(AttributeError):
             setattr(thing, name, 1.0)

@@ -217,16 +217,6 @@ def on_cluster(monkeypatch):
     return names
 
 
-def test_the_active_client_is_used(client, table, on_cluster):
-    X = da.from_array(table[0], chunks=(120, 5))
-    model = ConstrainedClassifier(radius=1.0).fit(X, table[1])
-    assert model.result_.status.converged
-    assert "sweep" in on_cluster
-    on_cluster.clear()
-    assert model.score(X, table[1]) > 0.6
-    assert on_cluster == ["fold"]
-
-
 MODELS = [
     ConstrainedClassifier(radius=1.0),
     ConstrainedRegressor(radius=0.3),

@@ -104,14 +104,6 @@ def test_any_order_of_adding_and_merging(seed, sizes, weighted, sparse):
         np.testing.assert_allclose(second(gram)[0], second(whole)[0], rtol=1e-12)
 
 
-@every_form
-def test_threads_do_not_show(table, form):
-    X, y, s = table(5000, 9)
-    first, *others = (as_data(form(X), y, s, threads=threads).gram().matrix for threads in (1, 2, 3))
-    for other in others:
-        np.testing.assert_array_equal(first, other)
-
-
 def test_tables_outside_memory(small, held, tmp_path):
     X, y, s = held
     np.save(tmp_path / "X.npy", X)

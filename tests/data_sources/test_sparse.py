@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from projfree import Huber, Logistic, Squared, as_data
 from projfree.algebra import Point
-from projfree.data import SparseData, sparse, tables
+from projfree.data import SparseData
 from projfree.data.rows import AsResidual
 
 FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]
@@ -74,17 +74,6 @@ def test_any_triplets(seed, n, d):
     assert data.column_stats.row_norm == pytest.approx(np.linalg.norm(A, axis=1).max(), rel=1e-15)
     np.testing.assert_array_equal(before[0], X.indices)
     np.testing.assert_array_equal(before[1], X.data)
-
-
-@pytest.mark.parametrize("native", [False, True])
-def test_threads_do_not_show(identical, table, request, native, monkeypatch):
-    request.getfixturevalue("small_is_large")
-    X, y, s = table(9000, 6)
-    monkeypatch.setattr(sparse, "BLOCK_ENTRIES", 1 << 10)
-    if not native:
-        monkeypatch.setattr(tables, "compiled", lambda *_: None)
-    assert as_data(sp.csr_array(X), y).cut.count == 5
-    identical(lambda threads: as_data(sp.csr_array(X), y, s, threads=threads))
 
 
 @pytest.mark.parametrize("m", [1, 2, 5])

@@ -54,14 +54,11 @@ def test_citation_names_the_paper_and_its_authors() -> None:
     assert (paper["type"], paper["year"]) == ("conference-paper", 2019)
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_workflows_are_well_formed(path: Path) -> None:
-    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
-    assert workflow["permissions"] == {"contents": "read"}  # more is granted to single jobs
-    for job in workflow["jobs"].values():
-        assert job["runs-on"]
-        for step in job["steps"]:
-            assert ("uses" in step) != ("run" in step)
+def test_workflows_are_well_formed() -> None:
+    for path in WORKFLOWS:
+        workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert workflow["permissions"] == {"contents": "read"}  # more is granted to single jobs
+        assert all(("uses" in step) != ("run" in step) for job in workflow["jobs"].values() for step in job["steps"])
 
 
 def test_workflows_call_targets_that_exist() -> None:
