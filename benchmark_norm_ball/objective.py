@@ -28,7 +28,7 @@ class Objective(BaseObjective):
     def evaluate_result(self, w):
         """The value above the bound, relative to it."""
         inside = w * min(1.0, self.ball.radius / max(self.ball.norm(w), 1e-300))
-        value = self.f.value(self.f.point(inside))
+        value = self.f(self.f.point(inside))
         return {"value": (value - self.best.bound) / abs(self.best.value), "norm": self.ball.norm(w)}
 
     def get_one_result(self):

@@ -76,7 +76,7 @@ def agrees(ours, theirs, X, y, s=None):
 REGRESSION = {
     "diabetes": diabetes(),
     "outputs": outputs(),
-    "sparse": (sp.random_array((300, 40), density=0.1, random_state=np.random.default_rng(0), format="csr"), None),
+    "sparse": (sp.random(300, 40, density=0.1, random_state=0, format="csr"), None),
     "wide": make_regression(80, 600, n_informative=10, noise=3.0, random_state=0),
     "other scales": make_regression(200, 8, noise=10.0, random_state=1),
 }
