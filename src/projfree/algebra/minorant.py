@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -109,11 +108,7 @@ class Minorant:
 
 def size(g: Any) -> float:
     """The Euclidean norm, also where squares would leave the range of floating point."""
-    if isinstance(g, Structured):
-        return g.size()
-    flat = np.asarray(g, dtype=np.float64).ravel()
-    plain = math.sqrt(float(np.vdot(flat, flat)))  # unlike `dot`, silent where squares overflow
-    return plain if 1e-140 < plain < math.inf else lp_norm(flat, 2.0)
+    return g.size() if isinstance(g, Structured) else lp_norm(np.asarray(g, dtype=np.float64), 2.0)
 
 
 def square(g: Array) -> float:

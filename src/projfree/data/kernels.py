@@ -35,6 +35,7 @@ from projfree.data.rows import (
     SLOPE_SIZE,
     SQUARE,
     TILE_BYTES,
+    TILE_ROWS,
     VALUE,
     Pass,
     tangent_size,
@@ -46,9 +47,6 @@ from projfree.numerics.sums import tree_sum
 if TYPE_CHECKING:
     from projfree.data.rows import Blocks
 
-#: Rows of a tile, at most; at least a quarter in Fortran order, where columns are read in runs of so many; an eighth
-#: for sparse rows, whose entries then stay in the first cache.
-TILE = 256
 #: Points and outputs of a pass, at most: the products of more outputs are those of a matrix, which BLAS multiplies.
 MOST_POINTS, MOST_OUTPUTS = 4, 16
 
@@ -104,9 +102,9 @@ class Compiled:
         self._outputs, self._rows, self._loss = work.outputs, cut.rows, loss_kernel(loss.kernel)
         self._args = Arguments(
             vectors=_read_only(np.reshape(vectors, (-1, k, features))),
-            offsets=_read_only(np.tile(offsets, TILE)),
+            offsets=_read_only(np.tile(offsets, TILE_ROWS)),
             sources=_read_only([own if isinstance(own, int) else -1 for own in work.sources], np.int64),
-            b=_read_only(np.tile(intercepts, TILE)),
+            b=_read_only(np.tile(intercepts, TILE_ROWS)),
             known=(*(own.reshape(-1) if isinstance(own, np.ndarray) else nothing for own in work.sources), *more),
             keep=(*(nothing if own is None else own.reshape(-1) for own in work.keep), *more),
             y=_read_only(np.ravel(data.y)),
@@ -126,13 +124,13 @@ class Compiled:
         if is_sparse(X):  # canonical, with indices that have been checked
             unsigned = [_read_only(own, own.dtype).view(f"u{own.itemsize}") for own in (X.indices, X.indptr)]
             parts = _read_only(X.data, X.data.dtype), *unsigned
-            return self._work(sparse_rows, *parts, self._rows, TILE // 8) if one else None
+            return self._work(sparse_rows, *parts, self._rows, TILE_ROWS // 8) if one else None
         fortran = not X.flags.c_contiguous
         if (fortran and not (X.flags.f_contiguous and one)) or not X.flags.aligned:
             return None
-        tile = TILE
-        while tile > (TILE // 4 if fortran else 8) and tile * X.shape[1] * X.itemsize > TILE_BYTES // 4:
-            tile //= 2  # a divisor of `TILE`, so that chunks of a file can begin where a tile does
+        tile = TILE_ROWS
+        while tile > (TILE_ROWS // 4 if fortran else 8) and tile * X.shape[1] * X.itemsize > TILE_BYTES // 4:
+            tile //= 2  # a divisor of `TILE_ROWS`, so that chunks of a file can begin where a tile does
         return self._work(dense_rows, _read_only(X.T if fortran else X, X.dtype), fortran, offset, self._rows, tile)
 
     def _work(self, kernel: Any, *where: Any) -> Work:

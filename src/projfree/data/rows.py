@@ -147,6 +147,9 @@ def tangent_size(outputs: int, points: int) -> int:
 
 #: Rows of a block, at least: the unit of partial sums. Their number is bounded, so blocks grow with the data.
 BLOCK_ROWS, MOST_BLOCKS = 2048, 256
+#: Rows of a tile of compiled passes, at most; at least a quarter in Fortran order, where columns are read in runs of so
+#: many; an eighth for sparse rows, whose entries then stay in the first cache. Chunks of a file end where a tile does.
+TILE_ROWS = 256
 #: Bytes of X that NumPy works on at a time: the adjoint should find in the cache what the image has read.
 TILE_BYTES = 1 << 20
 #: Sums that are kept apart while rows stream by, so that threads can share the work; fixed, so that they do not show.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
+from numpy.lib.format import open_memmap
 
 from projfree.checks import Array, shown
 
@@ -162,14 +162,19 @@ class NpySource(Source):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         file = existing_path(path)
         self.version, self.name = FileVersion(file), str(file)
-        shape, fortran, self.stored, self.offset = _npy_header(file)
-        self._set_table(shape, self.stored)
-        self.fortran = fortran and 1 not in shape  # a single column is both: C order, as for an array in memory
+        if file.suffix == ".npz":
+            raise ValueError(f"{file} is an archive; load it, or save the table alone with `numpy.save`.")
+        try:
+            table = open_memmap(file, mode="r")  # which compares the size of the file with its header
+        except (ValueError, EOFError) as error:
+            raise ValueError(
+                f"{file} is no .npy file of numbers, or it is damaged or truncated ({shown(str(error))}); write it "
+                "again with `numpy.save`."
+            ) from None
+        self._set_table(table.shape, table.dtype)
+        self.stored, self.offset = table.dtype, table.offset
+        self.fortran = not table.flags.c_contiguous
         self.run = 64 if self.fortran else 1
-        held, due = self.version.status[2] - self.offset, self.n * self.d * self.stored.itemsize
-        if held < due:
-            rows = "" if self.fortran else f" (up to row {held // (self.d * self.stored.itemsize)} of {self.n})"
-            raise ValueError(f"{self.name} is truncated: it holds {held} of {due} bytes{rows}; write it again.")
 
     def tables(self, ranges: Ranges) -> Iterator[Array]:
         self.check()
@@ -194,18 +199,6 @@ class NpySource(Source):
 
     def check(self) -> None:
         self.version.check()
-
-
-def _npy_header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """Shape, order, dtype and the byte where the numbers begin."""
-    if path.suffix == ".npz":
-        raise ValueError(f"{path} is an archive; load it, or save the table alone with `numpy.save`.")
-    with open(path, "rb") as file:
-        try:
-            read = npy.read_array_header_1_0 if npy.read_magic(file) == (1, 0) else npy.read_array_header_2_0
-            return *read(file), file.tell()
-        except ValueError as error:
-            raise ValueError(f"{path} is no .npy file, or its head is damaged: {shown(str(error))}") from None
 
 
 class ParquetSource(Source):

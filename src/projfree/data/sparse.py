@@ -14,8 +14,6 @@ from projfree.data.tables import MemoryTable, assemble
 
 #: Entries of a block at least, so that they pay for its calls, and for each number of its adjoint, which is added up.
 BLOCK_ENTRIES, ADJOINT_ENTRIES = 1 << 17, 16
-#: So many selections of columns take less time from the table by rows than the conversion does.
-SELECTED = 2
 
 
 class SparseData(MemoryTable):
@@ -23,7 +21,7 @@ class SparseData(MemoryTable):
 
     CSR with float32 or float64 values is held without a copy and must not be changed afterwards; other formats are
     converted to CSR once. Where columns are unsorted or occur twice, they are sorted and summed in a copy. The table by
-    columns is made when columns are asked for a third time. A pass costs one read of the stored entries, in compiled
+    columns is made when columns are first asked for. A pass costs one read of the stored entries, in compiled
     code for one output and large tables, else by SciPy's products, block by block.
     """
 
@@ -41,12 +39,9 @@ class SparseData(MemoryTable):
         self.tile, self.row_bytes = self.cut.rows, self.nbytes / n
 
     def columns(self, features: Array | slice) -> sp.csc_array:
-        if len(self._by_column) < SELECTED:
-            self._by_column.append(None)
-            return self.X[:, features].tocsc().astype(np.float64, copy=False)
-        if len(self._by_column) == SELECTED:  # shared by copies with other targets
+        if not self._by_column:  # shared by copies with other targets
             self._by_column.append(self.X.tocsc())
-        return self._by_column[-1][:, features].astype(np.float64, copy=False)
+        return self._by_column[0][:, features].astype(np.float64, copy=False)
 
 
 def canonical_rows(X: Any) -> sp.csr_array:

@@ -19,6 +19,7 @@ from projfree.data.rows import (
     MEMORY,
     THREADED_BYTES,
     TILE_BYTES,
+    TILE_ROWS,
     Blocks,
     Pass,
     compiled,
@@ -29,9 +30,6 @@ from projfree.runtime import default_threads, over_blocks, single_blas
 
 if TYPE_CHECKING:
     from projfree.data.sources import Source
-
-#: Chunks begin where a block does or at a multiple of so many rows, which is one of the tiles of compiled passes.
-GRAIN_ROWS = 512
 
 
 class Table(LocalData):
@@ -91,7 +89,7 @@ class Table(LocalData):
                     adjoints[k] = adjoint if adjoints[k] is None else np.add(adjoints[k], adjoint, out=adjoint)
 
         kernel = compiled(work, self.d, cut, self.nbytes)
-        with closing(self._chunks(min(max(self.tile, GRAIN_ROWS), cut.rows))) as chunks:
+        with closing(self._chunks(min(max(self.tile, TILE_ROWS), cut.rows))) as chunks:
             for start, X in chunks:
                 first, last = start // cut.rows, -(-(start + X.shape[0]) // cut.rows)
                 native = None if kernel is None else kernel.over(X, start)
