@@ -273,7 +273,7 @@ def minimize_with_penalty(
         near = inner(g, w) + norm * max(flat.level(g), level) if norm > 0.0 else gap
         goal = SHARE * near if gap > tol * abs(value) else 0.0
         penalty = replace(model.ball, radius=math.inf)
-        new = model.parameter(minimize_group_l1(model.columns, model.b, penalty, model.start, level, goal).w)
+        new = model.parameter(minimize_group_l1(model.columns, model.slope, penalty, model.start, level, goal).w)
         there, share = look(at(new)), 1.0
         rounding, raised = 4.0 * UNIT * abs(value), min(max(4.0 * damping, 1.0), MOST_DAMPING)
         while there[1] >= value - rounding and not (there[1] <= value + rounding and there[2] < gap):

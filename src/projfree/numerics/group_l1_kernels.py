@@ -4,8 +4,8 @@ r"""Compiled kernels over columns of a matrix: their Gram matrix, and coordinate
 A matrix A with m columns is held as ``(ptr, rows, x)``: column j is ``x[ptr[j]:ptr[j + 1]]``, at ``rows[...]`` where
 the matrix is sparse; a dense one has no ``rows``. The quadratic
 :math:`\tfrac12 \langle Av, h Av\rangle - \langle b, v\rangle` is tracked by the image ``z = h (A v)``, h being weights
-of the rows. Without h the columns are those of H itself, and ``z = H v`` is the gradient plus b. Parameters have the
-shape ``(m, k)`` for k outputs, and h has one column or k.
+of the rows. Without h the columns are those of H itself, and ``z`` is the gradient less that at
+the start. Parameters have the shape ``(m, k)`` for k outputs, and h has one column or k.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def sweep(
     mean: Array,
     shift: Array,
     v: Array,
-    b: Array,
+    slope: Array,
     curvature: Array,
     threshold: Array,
     low: Array,
@@ -100,7 +100,7 @@ def sweep(
         for j in range(first[g], first[g + 1]):
             _multiply(ptr[j], ptr[j + 1], rows, x, h, z, j, step)
             for o in range(k):
-                goal[j, o] = curvature[j, o] * v[j, o] - (step[o] - mean[j, o] * shift[o] - b[j, o])
+                goal[j, o] = curvature[j, o] * v[j, o] - (step[o] - mean[j, o] * shift[o] + slope[j, o])
                 size += goal[j, o] ** 2
         size = math.sqrt(size)
         for j in range(first[g], first[g + 1]):

@@ -30,6 +30,10 @@ from projfree.numerics.sums import UNIT
 MOST_ROUNDS, ROUNDS = 300, 30
 #: Rounds without progress after which rounding is taken to be reached.
 STALLED = 12
+#: Sweeps over the entries that are not zero, after each over all: they cost little beside it.
+SWEEPS = 4
+#: Newton's method takes over where such a round leaves more than this part of the gap.
+SLOW = 0.1
 #: Conjugate gradient steps of the first Newton step; each later one may take twice as many.
 CG_STEPS = 8
 #: They end once the residual has fallen to this part: the face is seldom the last one.
@@ -46,12 +50,12 @@ LEAST_EXPONENT, FACTOR = 0.2, 0.3
 MOST_FORMED = 1_000
 #: Up to so many entries NumPy takes less time than a kernel that is compiled first, and steps among vertices even less.
 FEW = 100
+#: So much longer vertices are to shorter ones what a number is to the rounding of its square.
+SPREAD = 1e4
 #: It is formed from sparse columns where that takes the time of at most so many sweeps.
 FORMING_SWEEPS = 40
 #: Smaller entries of a diagonal are zero: the square of its inverse is still finite.
 LEAST_DIAGONAL = 1e-150
-#: Newton steps that end where an entry becomes zero, after which descent goes on.
-CROSSINGS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,12 +163,13 @@ class QPSolution:
 
 def minimize_group_l1(
     columns: Columns,
-    b: Array,
+    slope: Array,
     ball: FlatBall,
     start: Array,
     level: float,
     goal: float = 0.0,
     *,
+    fall: float = math.inf,
     free: int = 0,
     bound: float = 0.0,
 ) -> QPSolution:
@@ -174,32 +179,35 @@ def minimize_group_l1(
     ----------
     columns : Columns
         H.
-    b, start : array of shape (m,) or (m, k)
-        Of the shape of the parameter; ``start`` lies in the set.
+    slope, start : array of shape (m,) or (m, k)
+        A point of the set, and the gradient there.
     ball : FlatBall
         The set, without the free columns; with an infinite radius ``level`` times its norm is a penalty.
     level : float
         A guess at the multiplier.
     goal : float
-        The gap at which it may end.
+        The gap at which it may end, where the quadratic has fallen by as much or by ``fall``.
     free : int
         The last columns are not in the ball, but between ``-bound`` and ``bound``.
     """
     entries = ball.groups is None and not free and math.isfinite(ball.radius)
-    if ball.tight or (entries and b.size <= FEW):
-        return _on_simplex(columns, b, ball, start)
-    search = _Search(columns, b, ball, start, free, bound)
-    found = search.solve(level, goal)
+    # What one unit of the norm is to each entry: vertices of very different lengths see others as rounding.
+    bends = np.sqrt(columns.diagonal.reshape(slope.shape)) / ball.costs if entries else np.ones(1)
+    even = bends.max(initial=0.0) <= SPREAD * np.min(bends, where=bends > 0.0, initial=math.inf)
+    if ball.tight or (entries and slope.size <= FEW and even):
+        return _on_simplex(columns, slope, ball, start)
+    search = _Search(columns, slope, ball, start, free, bound)
+    found = search.solve(level, goal, fall)
     found = replace(found, exact=found.gap <= 4.0 * search.floor())
-    if goal > 0.0 or found.exact or not entries or b.size > MOST_FORMED:
+    if goal > 0.0 or found.exact or not entries or slope.size > MOST_FORMED:
         return found
     # The face is degenerate, as in models of nearly flat losses: slower steps among vertices end on it exactly.
-    return min(found, _on_simplex(columns, b, ball, start), key=lambda one: one.gap)
+    return min(found, _on_simplex(columns, slope, ball, start), key=lambda one: one.gap)
 
 
-def _on_simplex(columns: Columns, b: Array, ball: FlatBall, start: Array) -> QPSolution:
+def _on_simplex(columns: Columns, slope: Array, ball: FlatBall, start: Array) -> QPSolution:
     """The minimiser over a set whose groups are single entries, as weights of its vertices."""
-    (m, k), reach = columns.mean.shape, (np.ones_like(b) * ball.radius / ball.costs).ravel()
+    (m, k), reach = columns.mean.shape, (np.ones_like(slope) * ball.radius / ball.costs).ravel()
     units = np.eye(m * k).reshape(m * k, m, k)
     H = columns.A if columns.h is None and k == 1 else np.stack([columns.times(unit).ravel() for unit in units])
     corners, weights = np.diag(reach), np.maximum(start.ravel(), 0.0) / reach
@@ -208,22 +216,23 @@ def _on_simplex(columns: Columns, b: Array, ball: FlatBall, start: Array) -> QPS
     if not ball.tight:
         corners, weights = np.vstack([corners, 0.0 * reach]), np.append(weights, max(1.0 - float(weights.sum()), 0.0))
     weights = weights / weights.sum() if weights.any() else np.full(len(weights), 1.0 / len(weights))
-    slope = corners @ (H @ (weights @ corners) - b.ravel())
-    w = (minimise_on_simplex(corners @ H @ corners.T, slope, weights) @ corners).reshape(b.shape)
+    at = slope.ravel() + H @ (weights @ corners - start.ravel())
+    w = (minimise_on_simplex(corners @ H @ corners.T, corners @ at, weights) @ corners).reshape(slope.shape)
     if ball.tight or ball.norm(w) > ball.radius:
         w *= ball.radius / ball.norm(w)
-    g = (H @ w.ravel()).reshape(b.shape) - b
+    g = slope + (H @ (w - start).ravel()).reshape(slope.shape)
     return QPSolution(w, ball.level(g), float(np.vdot(g, w)) + ball.radius * ball.level(g))
 
 
 class _Search:
     """The state of a solve: the point v, its image z, and the gradient."""
 
-    def __init__(self, columns: Columns, b: Array, ball: FlatBall, start: Array, free: int, bound: float) -> None:
+    def __init__(self, columns: Columns, slope: Array, ball: FlatBall, start: Array, free: int, bound: float) -> None:
         k = columns.mean.shape[1]
-        self.columns, self.shape, self.radius, self.signed = columns, b.shape, ball.radius, ball.signed
-        self.b, self.v = b.reshape(-1, k), np.array(start.reshape(-1, k), dtype=np.float64, order="C")
-        self.m, self.joint, self.bound = len(self.b) - free, ball.groups is not None, bound if free else 0.0
+        self.columns, self.shape, self.radius, self.signed = columns, start.shape, ball.radius, ball.signed
+        self.start, self.slope = start.reshape(-1, k), slope.reshape(-1, k)
+        self.v = np.array(self.start, dtype=np.float64, order="C")
+        self.m, self.joint, self.bound = len(self.v) - free, ball.groups is not None, bound if free else 0.0
         costs = np.broadcast_to(ball.costs, start[: self.m].shape) if ball.groups is None else ball.costs[ball.groups]
         pad = np.zeros((free, k))
         self.cost = np.vstack([costs.reshape(self.m, -1) * np.ones((self.m, k)), pad])
@@ -241,8 +250,9 @@ class _Search:
     def _look(self) -> None:
         """Form the image and the gradient anew."""
         c = self.columns
-        self.z, self.shift = c.image(self.v), np.einsum("jo,jo->o", c.mean, self.v)
-        self.g = c.adjoint(self.z, self.shift) - self.b
+        d = self.v - self.start
+        self.z, self.shift = c.image(d), np.einsum("jo,jo->o", c.mean, d)
+        self.g = self.slope + c.adjoint(self.z, self.shift)
 
     def _sweep(self, level: float, which: Array) -> None:
         """Minimise over one part after the other of those in ``which``; see the compiled `sweep`."""
@@ -252,14 +262,14 @@ class _Search:
             return
         from projfree.numerics.group_l1_kernels import sweep
 
-        head = (*self.columns.arrays, self.z, self.columns.mean, self.shift, self.v, self.b, self.curvature)
+        head = (*self.columns.arrays, self.z, self.columns.mean, self.shift, self.v, self.slope, self.curvature)
         sweep(*head, level * self.cost, self.low, self.high, self.first, self.joint, which)
 
     def _minimize_part(self, level: float, part: slice) -> None:
         """Minimise the penalised quadratic over some entries."""
         c, old, curvature, threshold = self.columns, self.v[part], self.curvature[part], level * self.cost[part]
         A, mean = c.A[:, part], c.mean[part]
-        slope = (self.z[part] if c.h is None else A.T @ self.z) - mean * self.shift - self.b[part]
+        slope = (self.z[part] if c.h is None else A.T @ self.z) - mean * self.shift + self.slope[part]
         goal = curvature * old - slope
         pull = np.where(threshold > 0.0, np.linalg.norm(goal), np.abs(goal)) if self.joint else np.abs(goal)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -290,8 +300,8 @@ class _Search:
         return np.asarray(np.divide(pull, self.unit, out=np.zeros_like(pull), where=self.unit > 0.0))
 
     def _value(self) -> float:
-        """The quadratic at v."""
-        return 0.5 * float(np.vdot(self.v, self.g - self.b))
+        """The quadratic at v, less that at the start: rounding then falls with the steps that are left."""
+        return 0.5 * float(np.vdot(self.v - self.start, self.g + self.slope))
 
     def _gap(self, v: Array, g: Array) -> float:
         """The Frank-Wolfe gap at v, where the gradient is g."""
@@ -304,12 +314,11 @@ class _Search:
         held = (sizes * self.unit >= self.radius * (1.0 - 4.0 * UNIT)) & (slopes >= level)
         gap = float(np.sum(np.where(held, 0.0, self._sums(self.g * self.v) + level * self.unit * sizes)))
         above = float(np.max(np.where(held, 0.0, slopes), initial=0.0)) - level
-        size = norm if math.isinf(self.radius) else max(norm, self.radius)
-        return gap + max(above, 0.0) * size + self.bound * float(np.abs(self.g[self.m :]).sum())
+        return gap + max(above, 0.0) * norm + self.bound * float(np.abs(self.g[self.m :]).sum())
 
     def floor(self) -> float:
         """The rounding of a gap."""
-        size = np.abs(self.b)
+        size = np.abs(self.slope)
         terms = float(np.vdot(np.abs(self.v), size)) + self.bound * float(size[self.m :].sum())
         if math.isfinite(self.radius):
             terms += self.radius * max(float(self._slopes(size if self.signed else -size).max(initial=0.0)), 0.0)
@@ -324,7 +333,7 @@ class _Search:
         if norm > r:
             v[: self.m] *= r / norm
             # Along the ray the gradient is linear.
-            g = (r / norm) * (g + self.b) - self.b if len(v) == self.m else self.columns.times(v) - self.b
+            g = self.slope + self.columns.times(v - self.start)
         yield v, g
         if norm != r and (norm < r) in sides:
             other, slope, size = sides[norm < r]
@@ -333,36 +342,41 @@ class _Search:
 
     # ------------------------------------------------------------ the search
 
-    def solve(self, level: float, goal: float) -> QPSolution:
+    def solve(self, level: float, goal: float, fall: float) -> QPSolution:
         """Descend, and move the multiplier whenever the penalised problem is solved, until the gap is small."""
         r, penalty = self.radius, math.isinf(self.radius)
         if not penalty and not level * r > max(goal, self.floor()):  # of no matter to the gap: none is known
-            level = 0.5 * float(self._slopes(-self.b).max(initial=0.0))
-        search, everything = _Multiplier(r), np.arange(len(self.first) - 1)
-        start, last, steps, stalled = self._value(), math.inf, CG_STEPS, 0
+            if level * r <= self.floor() and (found := self._interior(max(goal, self.floor()), fall, True)) is not None:
+                return found
+            level = 0.5 * float(self._slopes(self.g).max(initial=0.0))
+        search, everything, random = _Multiplier(r), np.arange(len(self.first) - 1), np.random.default_rng(0)
+        last, steps, stalled = math.inf, CG_STEPS, 0
         best, sides = QPSolution(self.v.copy(), level, math.inf), dict[bool, tuple[Array, Array, float]]()
         descended, low = False, -math.inf
         for turn in range(MOST_ROUNDS):
-            self._sweep(level, everything)
-            self._sweep(level, np.flatnonzero(self._sizes(self.v).reshape(len(everything), -1).any(axis=1)))
-            self.g = self.columns.adjoint(self.z, self.shift) - self.b
+            # In a random order: columns without negative entries, as those of texts, make cycles slow.
+            self._sweep(level, random.permutation(everything))
+            for _ in range(SWEEPS):
+                used = self._sizes(self.v).reshape(len(everything), -1).any(axis=1)
+                self._sweep(level, random.permutation(np.flatnonzero(used)))
+            self.g = self.slope + self.columns.adjoint(self.z, self.shift)
             norm, floor = self.norm(self.v), self.floor()
             own = self._penalized_gap(level, norm)
-            if turn and own > floor:
-                for _ in range(CROSSINGS if self.columns.h is None else 1):
-                    if self._face_step(level, steps) in (0.0, 1.0):
-                        break
-                steps = 2 * steps
+            if turn and own > max(floor, SLOW * last):
+                self._face_step(level, steps)
+                steps *= 2
                 norm, own = self.norm(self.v), self._penalized_gap(level, self.norm(self.v))
             points = [(self.v, self.g)] if penalty else list(self._inside(norm, sides))
             gaps = [own] if penalty else [self._gap(v, g) for v, g in points]
             gap = min(gaps)
             v, g = points[gaps.index(gap)]
             stalled, last = 0 if gap < 0.7 * best.gap or own < 0.7 * last else stalled + 1, own
-            descends = penalty or 0.5 * float(np.vdot(v, g - self.b)) < start + floor
+            # A share of the gap says little where that is far larger than the value: half of the way is due as well.
+            fell = floor - 0.5 * float(np.vdot(v - self.start, g + self.slope))
+            descends, enough = penalty or fell > 0.0, penalty or fell > min(gap, fall)
             if (descends, -gap) > (descended, -best.gap):
                 best, descended = QPSolution(v.copy(), level, gap), descends
-            if gap <= (max(goal, floor) if descends else floor) or expired():
+            if gap <= (max(goal, floor) if enough else floor) or expired():
                 if penalty and goal == 0.0:  # a gap of rounding size is the square of an error that a last step removes
                     self._face_step(level, steps)
                     best = replace(best, w=self.v)
@@ -376,26 +390,28 @@ class _Search:
                 level = max(level, float(self._slopes(self.g).max(initial=0.0)))
             elif own <= max(SOLVED * gap, floor):
                 sides[norm > r] = self.v.copy(), self.g, norm
-                if norm < r and (found := self._interior(max(goal, floor))) is not None:
+                if norm < r and (found := self._interior(max(goal, floor), fall, False)) is not None:
                     return found
                 level = search.next(level, norm, self._value() - low)
         return replace(best, w=best.w.reshape(self.shape), rounds=turn + 1)
 
-    def _interior(self, goal: float) -> QPSolution | None:
-        """The minimiser without the ball over the entries in use, where it is inside and no other entry is needed."""
-        kept = self.v, self.z, self.shift, self.g
-        self._face_step(0.0, MOST_ROUNDS)
-        if self.norm(self.v) <= self.radius and (gap := self._gap(self.v, self.g)) <= goal:
-            return QPSolution(self.v.reshape(self.shape), 0.0, gap)
+    def _interior(self, goal: float, fall: float, every: bool) -> QPSolution | None:
+        """The minimiser without the ball, where that is found inside."""
+        kept, last = (self.v, self.z, self.shift, self.g), math.inf
+        while self.norm(self.v) <= self.radius and (gap := self._gap(self.v, self.g)) < 0.5 * last:
+            if gap <= goal and (min(gap, fall) < -self._value() or gap <= self.floor()):
+                return QPSolution(self.v.reshape(self.shape), 0.0, gap)
+            self._face_step(0.0, MOST_ROUNDS, every)
+            last = gap
         self.v, self.z, self.shift, self.g = kept
         return None
 
     # ------------------------------------------------------------ Newton steps on the face
 
-    def _face_step(self, level: float, steps: int) -> float:
+    def _face_step(self, level: float, steps: int, every: bool = False) -> None:
         """Newton's step for the entries that are not zero, as far as it lowers the penalised value."""
         old, before = (self.v, self.z, self.shift, self.g), self._value() + level * self.norm(self.v)
-        p, raised = self._newton(level, steps), min(self.damping * 1e3, 1.0)
+        p, raised = self._newton(level, steps, every), min(self.damping * 1e3, 1.0)
         toward = (self.v * p < 0.0) & (np.abs(p) > np.abs(self.v))  # half of the step at most, to where the first ends
         for share in (1.0, float(np.min(np.abs(self.v[toward] / p[toward]), initial=0.5))):
             new = old[0] + share * p
@@ -408,17 +424,20 @@ class _Search:
             if self._value() + level * self.norm(new) <= before:
                 if share == 1.0 or self.joint:  # as Levenberg and Marquardt do: directions may have no curvature
                     self.damping = max(self.damping * 1e-2, LEAST_DAMPING) if share == 1.0 else raised
-                return share
+                return
         (self.v, self.z, self.shift, self.g), self.damping = old, raised
-        return 0.0
 
-    def _newton(self, level: float, steps: int) -> Array:
+    def _newton(self, level: float, steps: int, every: bool) -> Array:
         """The step that solves the damped system of the face, by a factorization or conjugate gradients."""
         v, H, group = self.v, self.columns.A, np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
         size = self._sizes(v)[group][:, None] if self.joint else np.abs(v)
-        on = (size > 0.0) & (self.low < v) & (v < self.high) & (self.columns.diagonal > 0.0)
+        on = ((size > 0.0) | every) & (self.low < v) & (v < self.high) & (self.columns.diagonal > 0.0)
         u = np.divide(v, size, out=np.zeros_like(v), where=size > 0.0)  # the gradient of the norm of each part
-        bend = np.divide(level * self.cost, size, out=np.zeros_like(v), where=on) if self.joint else np.zeros_like(v)
+        bend = (
+            np.divide(level * self.cost, size, out=np.zeros_like(v), where=on & (size > 0.0))
+            if self.joint
+            else np.zeros_like(v)
+        )
         rhs = -np.where(on, self.g + level * self.cost * u, 0.0)
         diagonal = self.columns.diagonal * (1.0 + self.damping) + bend
         places = np.flatnonzero(on)

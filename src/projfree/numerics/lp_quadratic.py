@@ -119,8 +119,9 @@ def _least_norm(unit: Unit, inverse: Product) -> Solution | None:
 def _minimise_l1(unit: Unit, start: Array | None) -> Solution:
     """The minimiser over the l_1 ball."""
     ball, near = FlatBall(1.0, np.ones_like(unit.b)), np.zeros_like(unit.b) if start is None else start
-    level = (1.0 if near.any() else 0.5) * ball.level(unit.H @ near - unit.b)
-    found = minimize_group_l1(Columns.of_matrix(unit.H, unit.b.shape[1]), unit.b, ball, near, level)
+    slope = unit.H @ near - unit.b
+    level = (1.0 if near.any() else 0.5) * ball.level(slope)
+    found = minimize_group_l1(Columns.of_matrix(unit.H, unit.b.shape[1]), slope, ball, near, level)
     return unit.check(found.w, None, found.rounds)
 
 

@@ -225,8 +225,10 @@ def _minimise_group_l1(H: Array, b: Array, structure: Structure, start: Array) -
     kept = np.arange(m) if flat.groups is None else np.argsort(flat.groups, kind="stable")
     order = np.append(np.delete(np.arange(len(b)), free)[kept], free)
     back, own = np.argsort(order), flat.among(kept)
-    H, b, start = H[np.ix_(order, order)], b[order], start[order]
-    level = own.level((H @ start - b)[:m])
+    H, start = H[np.ix_(order, order)], start[order]
+    slope = H @ start - b[order]
     columns = Columns.of_matrix(H, b.size // len(b))
-    found = minimize_group_l1(columns, b, own, start, level, free=len(free), bound=structure.free_bound)
+    found = minimize_group_l1(
+        columns, slope, own, start, own.level(slope[:m]), free=len(free), bound=structure.free_bound
+    )
     return found.w[back], found.exact

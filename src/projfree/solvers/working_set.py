@@ -109,7 +109,10 @@ class WorkingSet(Solver):
         kept = state.columns if features is state.features else None
         model, gap = FeatureModel(f, ball, x, g, features, state.damping, kept), frank_wolfe_gap(ball, g, x.w)
         # The smaller the gap is, the less of it is due to the error of the model and to other features.
-        found = model.minimize(state.level, gap * min(SHARE, gap / (abs(here.value) or gap or 1.0)))
+        # Only models of squares are true far away: in others, a multiplier of zero says nothing of the next.
+        level = state.level if state.level > 0.0 or f.structure.quadratic_form else math.nan
+        share = min(SHARE, gap / (abs(here.value) or gap or 1.0))
+        found = model.minimize(level, gap * share, SHARE * abs(here.value))
         expected = inner(g, x.w - found.w)
         tiny = is_rounding(expected, here.value)
         new, gamma = step_towards(f, here, f.point(found.w, x.intercept), expected)
@@ -203,12 +206,11 @@ class FeatureModel:
             k, columns = f.structure.outputs, Columns.of_matrix(columns.A)
             self.ball, self.start, self.slope = self.ball.flattened(k), self.start.ravel(), self.slope.ravel()
         self.columns, self.free = columns, len(structure.free) * k
-        self.b = columns.times(self.start.reshape(len(self.start), -1)).reshape(self.start.shape) - self.slope
 
-    def minimize(self, level: float, goal: float) -> QPSolution:
+    def minimize(self, level: float, goal: float, fall: float) -> QPSolution:
         """The minimiser over the ball as a parameter of f, from a guess at the multiplier or zero."""
-        own = self.columns, self.b, self.ball, self.start
-        found = minimize_group_l1(*own, level, goal, free=self.free, bound=self.bound)
+        own = self.columns, self.slope, self.ball, self.start
+        found = minimize_group_l1(*own, level, goal, fall=fall, free=self.free, bound=self.bound)
         return replace(found, w=self.parameter(found.w))
 
     def parameter(self, v: Array) -> Array:
