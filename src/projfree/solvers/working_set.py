@@ -109,10 +109,8 @@ class WorkingSet(Solver):
         kept = state.columns if features is state.features else None
         model, gap = FeatureModel(f, ball, x, g, features, state.damping, kept), frank_wolfe_gap(ball, g, x.w)
         # The smaller the gap is, the less of it is due to the error of the model and to other features.
-        # Only models of squares are true far away: in others, a multiplier of zero says nothing of the next.
-        level = state.level if state.level > 0.0 or f.structure.quadratic_form else math.nan
         share = min(SHARE, gap / (abs(here.value) or gap or 1.0))
-        found = model.minimize(level, gap * share, SHARE * abs(here.value))
+        found = model.minimize(state.level, gap * share, SHARE * abs(here.value))
         expected = inner(g, x.w - found.w)
         tiny = is_rounding(expected, here.value)
         new, gamma = step_towards(f, here, f.point(found.w, x.intercept), expected)
