@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, no-check-untyped-defs
-"""Compiled regressions of rows on the factors of columns, by their observed entries.
+"""Compiled regressions of rows on the factors of columns, by their observed entries, and the best columns of rows.
 
 Imported on first use. Every kernel works on a range of rows, takes arrays and numbers alone, and releases the
 interpreter's lock, so that threads can share the rows. Sums may be reassociated; nothing assumes finite numbers.
@@ -104,3 +104,25 @@ def ridge_rows(
                 size += r[c] * r[c] / diagonal[c]
             for c in range(k):
                 d[c] = r[c] / diagonal[c] + (size / old) * d[c]
+
+
+@compiled()
+def best_of_rows(scores, best, columns):
+    """The highest entries of each row, from high to low, and their columns; of equal ones the first.
+
+    As many as ``best`` has columns. Minus infinity stands for entries that do not count: where too few do, what remains
+    of ``best`` and ``columns`` is as it was.
+    """
+    most = best.shape[1]
+    for i in range(len(scores)):
+        have, row, top, places = 0, scores[i], best[i], columns[i]
+        for j in range(len(row)):
+            score = row[j]
+            if (have == most and not score > top[most - 1]) or score == -np.inf:
+                continue
+            t = have if have < most else most - 1
+            have = min(have + 1, most)
+            while t > 0 and top[t - 1] < score:
+                top[t], places[t] = top[t - 1], places[t - 1]
+                t -= 1
+            top[t], places[t] = score, j

@@ -121,6 +121,8 @@ def best_items(
 
     Without those that are in ``seen``; -1 where too few are left.
     """
+    from projfree.completion.kernels import best_of_rows
+
     n, size = min(n, width), max(LEAST_ROWS, SCORES // max(width, 1))
     bar: Any = ProgressBar(label="recommend") if verbose and len(rows) > 1 else None
     if bar is not None:
@@ -131,10 +133,8 @@ def best_items(
             found = scores(block)
             if seen is not None:
                 found[seen.of_rows(block)] = -np.inf
-            top = np.argpartition(found, width - max(n, 1), axis=1)[:, width - n :]
-            best = np.take_along_axis(found, top, axis=1)
-            order = np.lexsort((top, -best), axis=1)  # of equal scores the first column
-            top = np.take_along_axis(np.where(best > -np.inf, top, -1), order, axis=1)
+            top = np.full((len(block), n), -1)
+            best_of_rows(found, np.full(top.shape, -np.inf), top)
             if bar is not None:
                 bar(None)
             yield top
