@@ -50,9 +50,7 @@ FAULTS = [
     ),
     Fault("run.certificate:refuse_contradiction", "bound > value", "bound > 1e300 + value", "run/test_contradictions"),
     Fault("run.certificate:multiplier", "/ radius)", "* radius)", "run/test_result"),
-    Fault(
-        "run.loop:Run.certify", "relative_gap <= self.tol and", "relative_gap <= 9 * self.tol and", "run/test_result"
-    ),
+    Fault("run.loop:Run.certify", "self.scale <= self.tol and", "self.scale <= 9 * self.tol and", "run/test_result"),
     Fault("run.loop:_result", "run.bound if run.convex else None", "run.bound", "run/test_contradictions"),
     Fault("sets.base:frank_wolfe_gap", "inner(gradient, w) +", "", "run/test_status"),
     Fault("objectives.erm:Objective._tangent", "sums.value - sums.along", "sums.value", "objectives/test_erm"),
