@@ -59,8 +59,10 @@ from projfree.sampling import Growing as Growing
 from projfree.sampling import Minibatch as Minibatch
 from projfree.sets import Birkhoff as Birkhoff
 from projfree.sets import Box as Box
+from projfree.sets import Constrained as Constrained
 from projfree.sets import ConstraintSet as ConstraintSet
 from projfree.sets import GroupBall as GroupBall
+from projfree.sets import InfeasibleError as InfeasibleError
 from projfree.sets import KSupportBall as KSupportBall
 from projfree.sets import LpBall as LpBall
 from projfree.sets import OracleSet as OracleSet

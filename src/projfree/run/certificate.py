@@ -18,6 +18,7 @@ from projfree.objectives.base import Evaluation
 from projfree.objectives.blackbox import NotFiniteError
 from projfree.objectives.rounding import FEW, Rounding, reported_value
 from projfree.sets.base import ConstraintSet, NormBall, frank_wolfe_gap
+from projfree.sets.constrained import Constrained, tightened
 from projfree.sets.free import WithFree
 
 if TYPE_CHECKING:
@@ -95,6 +96,11 @@ class Certificate:
     def __repr__(self) -> str:
         bound = "none, not convex" if self.bound is None else f"{self.bound:.8g}"
         return f"Certificate(value={self.value:.8g}, bound={bound}, gap={self.gap:.3g}, ball={self.ball!r})"
+
+    @property
+    def multipliers(self) -> Array | None:
+        """The multipliers of the rows of a `Constrained` set in the bound: positive where an upper bound is active."""
+        return self.ball.multipliers if isinstance(self.ball, Constrained) else None
 
     def verify(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, *, objective: SmoothFunction | None = None
@@ -212,13 +218,16 @@ def recompute_certificate(run: Run) -> Certificate:
     if run.convex:
         if not run.unproved:
             lower.offer_averages(run.state.oracle_result)
+        known = None if run.state.bound is None else run.state.bound.multipliers
+        ball = tightened(run.ball, m.gradient, run.best.w, known)
         support = ball.support(-m.gradient)
         bound, witness = lower.offer(m, run.best.w, support), lower.witness
         if run.value - bound > run.tol * run.scale and witness is not None and not same(witness, run.best.w):
             with suppress(NotFiniteError):
                 there = f.evaluate(f.point(witness, run.best.intercept))
-                other = lower.offer(there.slope, there.point.w)
-                at, bound = (there.point, other) if other > bound else (at, bound)
+                tight = tightened(run.ball, there.slope.gradient, there.point.w)
+                other = lower.offer(there.slope, there.point.w, tight.support(-there.slope.gradient))
+                at, bound, ball = (there.point, other, tight) if other > bound else (at, bound, ball)
         if bound < least:  # as happens where the minimum is hidden by rounding
             bound, lower.bound = least, max(lower.bound, least)
         if f.structure.contradicted is not None and (run.iteration <= 1 or not m.gradient.any()):
@@ -269,6 +278,8 @@ def multiplier(ball: ConstraintSet, gradient: Array, support: float | None = Non
     """
     if isinstance(ball, WithFree):
         return multiplier(ball.ball, ball.split(gradient)[0])
+    if isinstance(ball, Constrained):
+        return multiplier(ball.ball, ball.relaxed(gradient))
     radius = getattr(ball, "radius", None)
     if radius is None:
         return None

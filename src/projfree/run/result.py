@@ -198,6 +198,11 @@ class Result:
         """The vertices that the last iterate is a mixture of and their weights; None but for `PairwiseFrankWolfe`."""
         return self.state.active_set
 
+    @property
+    def multipliers(self) -> Array | None:
+        """The multipliers of the rows of a `Constrained` set; None for other sets."""
+        return self.certificate.multipliers
+
     def __repr__(self) -> str:
         lines = {"value": f"{self.value:.10g}"}
         if self.bound is not None:

@@ -13,6 +13,15 @@ from projfree.sets.k_support import KSupportBall as KSupportBall
 from projfree.sets.owl import OwlBall as OwlBall
 from projfree.sets.birkhoff import Birkhoff as Birkhoff
 from projfree.sets.oracle import OracleSet as OracleSet
+from projfree.sets.shifted import Shifted as Shifted
+from projfree.sets.constrained import Constrained as Constrained
+from projfree.sets.constrained import InfeasibleError as InfeasibleError
+from projfree.sets.rows import Rows as Rows
+from projfree.sets.rows import bounds as bounds
+from projfree.sets.rows import covariance as covariance
+from projfree.sets.rows import order as order
+from projfree.sets.rows import sums_to as sums_to
+from projfree.sets.shifted import shifted as shifted
 from projfree.sets.base import FEASIBILITY as FEASIBILITY
 from projfree.sets.base import ConstraintSet as ConstraintSet
 from projfree.sets.base import NormBall as NormBall

@@ -214,7 +214,7 @@ class Wrapper(ConstraintSet):
         return vertex
 
     def _extra(self, g: Any) -> float:
-        """What coordinates outside of the ball add to the support of ``g``."""
+        """What lies outside of the ball adds to the support of ``g``."""
         return 0.0
 
     def check_shape(self, shape: Shape) -> None:
@@ -227,7 +227,7 @@ class Wrapper(ConstraintSet):
     def oracle(self, g: Array, warm: Any = None) -> OracleResult:
         c, scale = self._scaled(g, "lmo(g)")
         vertex, support, *rest = self.ball.oracle(self._inner(c), warm)
-        return OracleResult(like(g, self._outer(vertex, c)), scale * (support + self._extra(c)), *rest)
+        return OracleResult(like(g, self._outer(vertex, c)), scale * (support + self._extra(-c)), *rest)
 
     def support(self, g: Array) -> float:
         c, scale = self._scaled(g)

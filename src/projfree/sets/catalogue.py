@@ -1,6 +1,12 @@
-"""`SETS`: every set of the package, for tables and tests, which follow when one is added."""
+"""`SETS`: every set of the package that has an oracle of its own, for tables and tests, which follow when one is added.
+
+A `Constrained` set has not: its oracle is a linear program, which is less exact than the laws ask for.
+"""
 
 from projfree.lazy_import import classes
 from projfree.sets.base import ConstraintSet
+from projfree.sets.constrained import Constrained
 
-SETS: tuple[type[ConstraintSet], ...] = classes("projfree.sets", ConstraintSet)
+SETS: tuple[type[ConstraintSet], ...] = tuple(
+    kind for kind in classes("projfree.sets", ConstraintSet) if kind is not Constrained
+)

@@ -15,6 +15,7 @@ from projfree.checks import Array
 from projfree.objectives.base import Evaluation, SmoothFunction
 from projfree.objectives.rounding import ROUNDING, is_rounding
 from projfree.sets.base import ConstraintSet, OracleResult
+from projfree.sets.constrained import tightened
 
 if TYPE_CHECKING:
     from projfree.solvers.pairwise import ActiveSet
@@ -29,21 +30,24 @@ POOR = 1e-3
 class GapBound(NamedTuple):
     """The Frank-Wolfe gap at a point, the lower bound that the tangent there proves, and the allowance in the bound.
 
-    The tangent of a function that is not convex proves nothing: the bound is then minus infinity.
+    The tangent of a function that is not convex proves nothing: the bound is then minus infinity. Over a `Constrained`
+    set the bound is that of the multipliers.
     """
 
     gap: float
     bound: float
     allowance: float
+    multipliers: Array | None = None
 
     @classmethod
-    def of(cls, ball: ConstraintSet, here: Evaluation, convex: bool = True) -> GapBound:
-        """From one support of the set."""
-        m = here.slope
+    def of(cls, ball: ConstraintSet, here: Evaluation, convex: bool = True, *multipliers: Array | None) -> GapBound:
+        """From one support of the set, with the best of some multipliers where its rows need them."""
+        m, ball = here.slope, tightened(ball, here.slope.gradient, here.point.w, *multipliers)
         support = ball.support(-m.gradient)
         bound, allowance = m.minimum(ball, support) if convex else (-math.inf, 0.0)
         # A derivative in the intercept lowers the bound as well, which is no rounding.
-        return cls(inner(m.gradient, here.point.w) + support, bound, 0.0 if here.rest is not None else allowance)
+        allowance = 0.0 if here.rest is not None else allowance
+        return cls(inner(m.gradient, here.point.w) + support, bound, allowance, getattr(ball, "multipliers", None))
 
     @property
     def within_rounding(self) -> bool:
@@ -172,7 +176,9 @@ def step_towards(f: SmoothFunction, here: Evaluation, v: Point, expected: float)
     return f.evaluate(hull.mix(place), keep=True), float(place[0])
 
 
-def newton_step(f: SmoothFunction, ball: ConstraintSet, here: Evaluation, v: Point, gap: float) -> dict[str, Any]:
+def newton_step(
+    f: SmoothFunction, ball: ConstraintSet, here: Evaluation, v: Point, gap: float, *multipliers: Array | None
+) -> dict[str, Any]:
     """What changes in a state by a step towards the minimiser ``v`` of a model, given the Frank-Wolfe gap ``gap``.
 
     Where that brings little, f is minimised on the segment to the vertex of Frank and Wolfe too. The solver is done
@@ -180,11 +186,11 @@ def newton_step(f: SmoothFunction, ball: ConstraintSet, here: Evaluation, v: Poi
     """
     x, g = here.point, here.slope.gradient
     new, gamma = step_towards(f, here, v, max(0.0, inner(g, x.w - v.w)))
-    bound, done = GapBound.of(ball, new, f.convex), is_rounding(gap, here.value)
+    bound, done = GapBound.of(ball, new, f.convex, *multipliers), is_rounding(gap, here.value)
     if here.value - new.value < POOR * gap and not bound.gap < (1.0 - POOR) * gap:
         other, share = step_towards(f, here, f.point(ball.lmo(g), x.intercept), gap)
         if other.value < min(here.value, new.value):
-            new, gamma, bound = other, share, GapBound.of(ball, other, f.convex)
+            new, gamma, bound = other, share, GapBound.of(ball, other, f.convex, *multipliers)
         elif not (new.value < here.value or bound.gap < gap):
-            new, bound, done = here, GapBound.of(ball, here, f.convex), True
+            new, bound, done = here, GapBound.of(ball, here, f.convex, *multipliers), True
     return {"x": new.point, "gamma": gamma, "evaluation": new, "bound": bound, "done": done}

@@ -14,6 +14,7 @@ from projfree.algebra import FactoredShape
 from projfree.checks import count, instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet
+from projfree.sets.constrained import Constrained
 from projfree.solvers.base import Solver
 from projfree.steps import Backtracking, BacktrackingGradient, ExactLineSearch
 
@@ -87,6 +88,8 @@ def plan(f: SmoothFunction, ball: ConstraintSet, *, radii: int = 1) -> Plan:
 def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver, str]:
     """The first solver of the list that applies, and why."""
     own, n, structure = f.structure, f.structure.n, ball.structure(f.shape)
+    if isinstance(ball, Constrained) and not structure.polytope and own.hessian and f.convex:
+        return solvers.ConstrainedNewton(), "quadratic models over a ball and rows are solved exactly"
     lp, flat, fast = structure.plain_lp, structure.group_l1, structure.projection == "fast"
     d, D, working = f.shape[0], math.prod(f.shape), solvers.WorkingSet.smallest
     fits = math.isqrt(memory_limit() // (8 * MATRICES))  # the side of the largest matrices

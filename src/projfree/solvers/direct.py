@@ -10,12 +10,11 @@ import numpy as np
 from projfree.algebra import Point, inner
 from projfree.checks import Array
 from projfree.deadline import Expired, expired
-from projfree.numerics.fista import project_descent
-from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
-from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.rounding import is_rounding
-from projfree.sets.base import ConstraintSet, Structure
+from projfree.sets.base import ConstraintSet
+from projfree.sets.constrained import Constrained
+from projfree.sets.quadratic import minimise_model
 from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, falls_enough, newton_step
 from projfree.solvers.choose import memory_limit
 
@@ -130,7 +129,8 @@ class ConstrainedNewton(Solver):
                 f"ConstrainedNewton needs the Hessian of a function of features, which {type(f).__name__} has not; "
                 "use CorrectivePrimalAveraging or FrankWolfe."
             )
-        check_model(ball, f.shape)
+        if not isinstance(ball, Constrained) or ball.structure(f.shape).polytope:
+            check_model(ball, f.shape)
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> NewtonState:
         return NewtonState(t=0, x=start, seed=seed)
@@ -141,7 +141,8 @@ class ConstrainedNewton(Solver):
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, NewtonState)
         here = evaluation_at_iterate(f, state)
-        before = GapBound.of(ball, here, f.convex) if state.bound is None else state.bound
+        y = np.zeros(ball.n_rows) if isinstance(ball, Constrained) else None
+        before = GapBound.of(ball, here, f.convex, y) if state.bound is None else state.bound
         if before.within_rounding:  # the gradient is rounding, and so would be the direction of a step
             return replace(state, t=state.t + 1, x=here.point, gamma=0.0, evaluation=here, bound=before, done=True)
         H, response, inverse = state.H, state.response, state.inverse
@@ -153,7 +154,11 @@ class ConstrainedNewton(Solver):
             raise Expired
         x, g, rest = here.point, here.slope.gradient, np.zeros(0) if here.rest is None else here.rest
         slope = g.ravel() if response is None or not rest.size else g.ravel() - response @ rest
-        w = minimise_model(H, (H @ x.w.ravel() - slope).reshape(f.shape), ball, x.w)
+        side, y = (H @ x.w.ravel() - slope).reshape(f.shape), before.multipliers
+        if isinstance(ball, Constrained):
+            w, y = ball.minimise(H, side, x.w, y)
+        else:
+            w = minimise_model(H, side, ball, x.w)
         found: dict[str, Any] | None = None
         if response is not None and inverse is not None and x.intercept is not None:
             # The intercept is one more coordinate of the model, and is searched for only where f does not fall enough.
@@ -161,10 +166,10 @@ class ConstrainedNewton(Solver):
             near = f.point(w, x.intercept + shift.reshape(x.intercept.shape))
             new, expected = f.evaluate(near, keep=True, near=True), inner(g, x.w - w) - float(shift[: rest.size] @ rest)
             if falls_enough(new.value, here.value, expected):
-                after, done = GapBound.of(ball, new, f.convex), is_rounding(expected, here.value)
+                after, done = GapBound.of(ball, new, f.convex, y, before.multipliers), is_rounding(expected, here.value)
                 found = {"x": new.point, "gamma": 1.0, "evaluation": new, "bound": after, "done": done}
         if found is None:
-            found = newton_step(f, ball, here, f.point(w, x.intercept), before.gap)
+            found = newton_step(f, ball, here, f.point(w, x.intercept), before.gap, y, before.multipliers)
         if found["bound"].gap > (REUSE if f.convex else 0.5) * before.gap:
             H = response = inverse = None
         # A step that fails with an old matrix says nothing of one with a new matrix.
@@ -178,57 +183,3 @@ def check_model(ball: ConstraintSet, shape: tuple[int, ...]) -> None:
         raise ValueError(
             f"a quadratic model over {ball!r} needs a quick projection, and it has none; use CorrectivePrimalAveraging."
         )
-
-
-def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Array:
-    r"""The minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over the set.
-
-    Exact for l_p balls, the balls that coincide with one, and sums of norms of groups; by accelerated projected
-    gradients elsewhere.
-
-    Parameters
-    ----------
-    H : array of shape (D, D) or (d, d)
-        Without negative eigenvalues; acts on all D entries of w in C order, or on each column of d.
-    b, start : array
-        Of the shape of w.
-    """
-    every = len(H) == b.size
-    structure = ball.structure(b.shape)
-    lp, d = structure.lp, structure.weights
-    if lp is not None and d is not None and not len(structure.free) and (every or d.ndim == 1 or (d == d[:, :1]).all()):
-        by = np.ravel(d) if every or d.ndim == 1 else d[:, 0]
-        return np.asarray(minimise_model(H / by / by[:, None], b / d, lp, start * d) / d)
-    if structure.group_l1 is not None and len(H) == len(b):
-        start, exact = _minimise_group_l1(H, b, structure, start)
-        if exact or structure.group_l1.groups is None or expired():
-            return start
-        # A singular H on curved faces: projected gradients take longer, but need no regular face.
-    lp = structure.plain_lp
-    if lp is not None:
-        shape = (b.size,) if every else b.shape
-        first = start.reshape(shape) if start.any() else None
-        return minimise_quadratic(H, b.reshape(shape), lp.p, lp.radius, first).w.reshape(b.shape)
-    if not every:
-        H = np.kron(H, np.eye(b.size // len(b)))
-    return project_descent(H, b, ball.project, start)
-
-
-def _minimise_group_l1(H: Array, b: Array, structure: Structure, start: Array) -> tuple[Array, bool]:
-    """The minimiser over an l_1 or group-l_1 ball beside the free features, and whether it is exact.
-
-    Groups need not be neighbours.
-    """
-    flat, free = structure.group_l1, structure.free
-    assert flat is not None
-    m = len(b) - len(free)
-    kept = np.arange(m) if flat.groups is None else np.argsort(flat.groups, kind="stable")
-    order = np.append(np.delete(np.arange(len(b)), free)[kept], free)
-    back, own = np.argsort(order), flat.among(kept)
-    H, start = H[np.ix_(order, order)], start[order]
-    slope = H @ start - b[order]
-    columns = Columns.of_matrix(H, b.size // len(b))
-    found = minimize_group_l1(
-        columns, slope, own, start, own.level(slope[:m]), free=len(free), bound=structure.free_bound
-    )
-    return found.w[back], found.exact

@@ -61,6 +61,7 @@ def examples(cls: type[ConstraintSet]) -> tuple[ConstraintSet, ...]:
         sets.KSupportBall: [sets.KSupportBall(k, r) for k in (1, 2, 3, 50)],
         sets.OwlBall: [sets.OwlBall(w, r) for w in (np.arange(12, 0, -1), np.arange(2, -1, -1), 1 / np.arange(1, 8))],
         sets.Birkhoff: [sets.Birkhoff()],
+        sets.Shifted: [sets.Shifted(lp[0], 2.0), sets.Shifted(lp[4], weights), sets.Shifted(sets.Simplex(), -1.0)],
         sets.OracleSet: [sets.OracleSet(disc.lmo, disc.support, **functions), sets.OracleSet(cube.lmo, polytope=True)],
     }
     return tuple(found[cls])

@@ -1,0 +1,71 @@
+"""Convex quadratics over sets: exact where the set has a solver of its own, by projected gradients elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.deadline import expired
+from projfree.numerics.fista import project_descent
+from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
+from projfree.numerics.lp_quadratic import minimise_quadratic
+from projfree.sets.base import ConstraintSet, Structure
+from projfree.sets.shifted import Shifted
+
+
+def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Array:
+    r"""The minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over the set.
+
+    Exact for l_p balls, the balls that coincide with one, sums of norms of groups, and these moved elsewhere; by
+    accelerated projected gradients for other sets.
+
+    Parameters
+    ----------
+    H : array of shape (D, D) or (d, d)
+        Without negative eigenvalues; acts on all D entries of w in C order, or on each column of d.
+    b, start : array
+        Of the shape of w.
+    """
+    every = len(H) == b.size
+    if isinstance(ball, Shifted):
+        offset = ball.offset + np.zeros(b.shape)
+        moved = b - (H @ offset.reshape(len(H), -1)).reshape(b.shape)
+        return np.asarray(minimise_model(H, moved, ball.ball, start - offset) + offset)
+    structure = ball.structure(b.shape)
+    lp, d = structure.lp, structure.weights
+    if lp is not None and d is not None and not len(structure.free) and (every or d.ndim == 1 or (d == d[:, :1]).all()):
+        by = np.ravel(d) if every or d.ndim == 1 else d[:, 0]
+        return np.asarray(minimise_model(H / by / by[:, None], b / d, lp, start * d) / d)
+    if structure.group_l1 is not None and len(H) == len(b):
+        start, exact = _minimise_group_l1(H, b, structure, start)
+        if exact or structure.group_l1.groups is None or expired():
+            return start
+        # A singular H on curved faces: projected gradients take longer, but need no regular face.
+    lp = structure.plain_lp
+    if lp is not None:
+        shape = (b.size,) if every else b.shape
+        first = start.reshape(shape) if start.any() else None
+        return minimise_quadratic(H, b.reshape(shape), lp.p, lp.radius, first).w.reshape(b.shape)
+    if not every:
+        H = np.kron(H, np.eye(b.size // len(b)))
+    return project_descent(H, b, ball.project, start)
+
+
+def _minimise_group_l1(H: Array, b: Array, structure: Structure, start: Array) -> tuple[Array, bool]:
+    """The minimiser over an l_1 or group-l_1 ball beside the free features, and whether it is exact.
+
+    Groups need not be neighbours.
+    """
+    flat, free = structure.group_l1, structure.free
+    assert flat is not None
+    m = len(b) - len(free)
+    kept = np.arange(m) if flat.groups is None else np.argsort(flat.groups, kind="stable")
+    order = np.append(np.delete(np.arange(len(b)), free)[kept], free)
+    back, own = np.argsort(order), flat.among(kept)
+    H, start = H[np.ix_(order, order)], start[order]
+    slope = H @ start - b[order]
+    columns = Columns.of_matrix(H, b.size // len(b))
+    found = minimize_group_l1(
+        columns, slope, own, start, own.level(slope[:m]), free=len(free), bound=structure.free_bound
+    )
+    return found.w[back], found.exact
