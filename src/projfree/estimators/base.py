@@ -20,6 +20,7 @@ from projfree.checks import Array, flag, is_sparse, positive, refuse_masked, sho
 from projfree.data import Data, as_data
 from projfree.data.convert import is_dask
 from projfree.deadline import countdown
+from projfree.estimators.constraints import active, is_constrained
 from projfree.estimators.dask import refuse_other_columns
 from projfree.estimators.inputs import (
     TrainingSet,
@@ -88,6 +89,10 @@ class LinearModel:
     task: Any = None
     verbose: int = 0
     callbacks: Any = ()
+    signs: Any = None
+    order: Any = None
+    bounds: Any = None
+    constraints: Any = None
 
     # ------------------------------------------------------------------ what regressors and classifiers define
 
@@ -171,6 +176,7 @@ class LinearModel:
         read = {name: getattr(self, name) for name in READING if hasattr(self, name)}
         self.fit_params_ = {**read, "standardize": problem.scaling or False}
         self.result_, self.n_iter_, self.multiplier_ = result, max(1, result.n_iter), result.multiplier
+        self.multipliers_ = active(ball, result.multipliers)
 
     def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Verification:
         """Check the certificate and the coefficients against the data of the fit, in a few reads and without a run.
@@ -342,7 +348,13 @@ class SingleFit(LinearModel):
     @property
     def _is_penalised(self) -> bool:
         """Whether a penalty decides the radius: none was given, and the set is not given either."""
-        return self.radius is None and not isinstance(self.norm, ConstraintSet)
+        penalised = self.radius is None and not isinstance(self.norm, ConstraintSet)
+        if penalised and is_constrained(self):
+            raise ValueError(
+                "constraints on coefficients need a `radius`, because the multiplier of a penalty would contain those "
+                "of the constraints; give one, or choose it by cross-validation over `radii=[...]`."
+            )
+        return penalised
 
     def _prepare(self, rows: TrainingSet, start: Array | None, left: Callable[[], float | None]) -> PreparedFit:
         """The problem with its last loss, the ball, and where to begin."""

@@ -195,8 +195,8 @@ class ConstrainedClassifier(Classification, SingleFit):
         Weights of classes, as in scikit-learn; they multiply the sample weights.
     solver, tol, max_iter, time_limit, standardize, warm_start, random_state
         As in `ConstrainedRegressor`.
-    positive, feature_groups, free, task, verbose, callbacks
-        As in `ConstrainedRegressor`; ``task`` needs two classes.
+    positive, feature_groups, free, task, verbose, callbacks, signs, order, bounds, constraints
+        As in `ConstrainedRegressor`; ``task`` and constraints need two classes.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ class ConstrainedClassifier(Classification, SingleFit):
         The labels.
     coef_ : ndarray of shape (1, n_features), (n_classes, n_features) or (n_tasks, n_features)
     intercept_ : ndarray of shape (1,), (n_classes,) or (n_tasks,)
-    n_iter_, result_, multiplier_, radius_, standardize_, ball_, loss_, tasks_
+    n_iter_, result_, multiplier_, multipliers_, radius_, standardize_, ball_, loss_, tasks_
         As in `ConstrainedRegressor`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str

@@ -25,6 +25,7 @@ from projfree.data.base import Fold as FoldRows
 from projfree.data.convert import is_dask
 from projfree.data.tables import ChunkedData
 from projfree.estimators.base import LinearModel
+from projfree.estimators.constraints import is_constrained
 from projfree.estimators.inputs import TrainingSet, from_outside, on_cluster, scored_columns
 from projfree.estimators.paths import PathSolver, RadiusPath, Solution
 from projfree.estimators.plots import plot_path, plot_scores
@@ -133,6 +134,11 @@ class CrossValidated(LinearModel):
         if self.rule not in RULES:
             raise ValueError(f"`rule` must be one of {', '.join(map(repr, RULES))}, got {shown(self.rule)}.")
         wanted = checked_radii(self.radii)
+        if is_constrained(self) and isinstance(wanted, int):
+            raise ValueError(
+                f"constraints on coefficients need radii to choose from, got `radii={wanted}`; give a list that begins "
+                "at or above the smallest radius for which the constraints can hold."
+            )
         X, y, sample_weight = from_outside(*on_cluster(client, X, y, sample_weight))
         rows = self._training_set(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

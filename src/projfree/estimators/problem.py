@@ -20,6 +20,7 @@ from projfree.algebra import UNIT
 from projfree.checks import Array, flag, is_sparse, shown
 from projfree.data import Data, as_data
 from projfree.data.column_stats import TableErrors
+from projfree.estimators.constraints import constrained_ball, is_constrained
 from projfree.estimators.inputs import TrainingSet, free_columns
 from projfree.losses.base import Loss
 from projfree.losses.biweight import BiWeight
@@ -27,7 +28,7 @@ from projfree.losses.huber import Huber
 from projfree.losses.quantile import Quantile
 from projfree.losses.squared import is_squared
 from projfree.objectives import Objective
-from projfree.sets import ConstraintSet, LpBall, NormBall, Positive, WithFree
+from projfree.sets import Constrained, ConstraintSet, LpBall, NormBall, Positive, WithFree
 from projfree.sets.base import resized
 
 #: ``(w, intercept) -> (coefficients of shape (d,) or (d, k), intercept)``.
@@ -328,6 +329,8 @@ def make_ball(model: Any, rows: TrainingSet, problem: Problem, radius: float) ->
         raise ValueError(
             f"`norm` must be one of {', '.join(map(repr, (*NORMS, *ALIASES)))} or a ConstraintSet, got {shown(norm)}."
         )
+    if is_constrained(model):
+        return constrained_ball(model, ball, shape, problem)
     if flag("positive", model.positive):
         if not isinstance(ball, NormBall):
             raise TypeError(
@@ -358,7 +361,7 @@ def labels(groups: Any) -> tuple[int, ...]:
 
 def radius_of(ball: ConstraintSet) -> float | None:
     """The radius of a ball, None where the set has none."""
-    inner = ball.ball if isinstance(ball, WithFree) else ball
+    inner = ball.ball if isinstance(ball, WithFree | Constrained) else ball
     radius = getattr(inner, "radius", None)
     return None if radius is None else 0.0 if radius == ZERO_RADIUS else float(radius)
 
@@ -372,7 +375,7 @@ def ball_through(ball: ConstraintSet, w: Array) -> ConstraintSet:
 def own_norm(ball: ConstraintSet, w: Array) -> float:
     """The norm of the ball behind a set, of the part of ``w`` that lies in it."""
     inner, w = (ball.ball, ball.split(w)[0]) if isinstance(ball, WithFree) else (ball, w)
-    inner = inner.ball if isinstance(inner, Positive) else inner
+    inner = inner.ball if isinstance(inner, Positive | Constrained) else inner
     if not isinstance(inner, NormBall):
         raise TypeError(f"penalties and radius grids need a norm ball, got {shown(ball)}; give the set a size.")
     return inner.norm(w)

@@ -200,6 +200,15 @@ class ConstrainedRegressor(Regression, SingleFit):
     callbacks : callable or sequence of callables
         Each is called with the `Run` after every iteration; one that returns True ends it. Copies of the estimator
         have copies of them.
+    signs : dict, optional
+        1 or -1 for columns, by name or number: their coefficients are at least or at most zero.
+    order : list of lists, optional
+        Columns whose coefficients increase in the order given, as those of the levels of a tariff.
+    bounds : dict, optional
+        A pair of numbers, None where there is no bound, for columns: the range of their coefficients.
+    constraints : Rows or sequence of Rows, optional
+        More linear constraints, from `projfree.sets.sums_to`, `projfree.sets.covariance` and the like, on coefficients
+        in the units of ``X``. All constraints need a radius and one output, and hold in computed arithmetic.
 
     Attributes
     ----------
@@ -211,6 +220,9 @@ class ConstrainedRegressor(Regression, SingleFit):
         as the fit prepared them, scaled ones where ``standardize_`` is true.
     multiplier_ : float or None
         The penalty that the radius amounts to: ``coef_`` also minimises the mean loss plus this times the norm.
+    multipliers_ : dict
+        The active constraints by what they say, with their multipliers: by how much the mean loss would fall where the
+        bound is relaxed, positive for upper bounds and negative for lower ones.
     radius_ : float or None
         The radius used.
     standardize_ : bool

@@ -168,7 +168,7 @@ class CutBall(CutSet):
         v = self.onto(w, self.equal | (y != 0.0), np.where(y > 0.0, self.upper, self.lower))
         if np.any(np.abs(self.residual(self.M @ v))[self.equal] > self.noise[self.equal]):  # too many rows were active
             v = self.onto(v, self.equal, self.lower)
-        return self.pulled(v)
+        return self.pulled(v, self.noise)
 
     def find_interior(self, near: Array) -> None:
         lower, upper = self.lower, self.upper

@@ -45,9 +45,11 @@ class CutPolytope(CutSet):
         size = float(np.abs(g).max(initial=0.0))
         if size == 0.0:
             return self.interior.copy(), np.zeros_like(y)
-        room = np.where(self.equal, 0.0, np.minimum(2.0 * self.noise, 0.1 * (self.upper - self.lower)))
-        w, y, _ = self._solve(g / size, self.lower + room, self.upper - room, self.equal)
-        return self.pulled(self._vertex(w, y, room)), size * y
+        w, y, _ = self._solve(g / size, self.lower, self.upper, self.equal)
+        # Rounding is relative to the vertex, so that zeros stay zeros; a mixture of vertices has some room of its own.
+        noise = self.rounding(np.abs(w))
+        room = np.where(self.equal, 0.0, np.minimum(2.0 * noise, 0.1 * (self.upper - self.lower)))
+        return self.pulled(self._vertex(w, y, room), noise), size * y
 
     def find_interior(self, near: Array) -> None:
         none, zero = np.zeros(len(self.lower), dtype=bool), np.zeros_like(near)

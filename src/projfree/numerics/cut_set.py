@@ -57,11 +57,13 @@ class CutSet(ABC):
 
     def __post_init__(self) -> None:
         self.equal = self.lower == self.upper
-        sizes = abs(self.M) @ np.full(self.M.shape[1], self.radius)
-        largest = np.maximum(*(np.where(np.isfinite(b), np.abs(b), 0.0) for b in (self.lower, self.upper)))
+        self.noise = self.rounding(np.full(self.M.shape[1], self.radius))
+
+    def rounding(self, sizes: Array) -> Array:
+        """What rounding may change of the rows, several times, at a point with entries of these sizes."""
         several = np.diff(self.M.indptr) > 1  # a product of one term has the right sign
-        #: What rounding may change of a row, several times.
-        self.noise = 16.0 * UNIT * (np.where(several, sizes, 0.0) + largest)
+        largest = np.maximum(*(np.where(np.isfinite(b), np.abs(b), 0.0) for b in (self.lower, self.upper)))
+        return np.asarray(16.0 * UNIT * (np.where(several, abs(self.M) @ sizes, 0.0) + largest))
 
     @abstractmethod
     def find_interior(self, near: Array) -> None:
@@ -96,13 +98,13 @@ class CutSet(ABC):
         self.equal = self.lower == self.upper
         return bool(new.any())
 
-    def pulled(self, v: Array) -> Array:
-        """The point as far towards the interior one as all inequalities and the set ask for."""
+    def pulled(self, v: Array, noise: Array) -> Array:
+        """The point as far towards the interior one as the set and all inequalities ask for, the noise included."""
         q, a = self.interior, 0.0
         t, s = self.M @ v, self.M @ q
         for excess, inside in (
-            (t - self.upper + self.noise, self.upper - s - self.noise),
-            (self.lower - t + self.noise, s - self.lower - self.noise),
+            (t - self.upper + noise, self.upper - s - noise),
+            (self.lower - t + noise, s - self.lower - noise),
         ):
             some = ~self.equal & (excess > 0.0)
             if some.any():

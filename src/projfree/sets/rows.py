@@ -23,8 +23,10 @@ class Rows:
 
     Attributes
     ----------
-    A : sparse array of shape (m, k)
-        The rows, over the columns that they are about.
+    starts, places, values : ndarray
+        The rows over the columns that they are about, as `indptr`, `indices` and `data` of a CSR array.
+    width : int
+        The number k of these columns.
     lower, upper : ndarray of shape (m,)
         The bounds: minus infinity and infinity where there is none, equal where the row is an equality.
     names : tuple of str
@@ -39,7 +41,10 @@ class Rows:
     ('w[2] <= w[0]',)
     """
 
-    A: sp.csr_array
+    starts: Array
+    places: Array
+    values: Array
+    width: int
     lower: Array
     upper: Array
     names: tuple[str, ...]
@@ -58,7 +63,21 @@ class Rows:
         return len(self.lower)
 
     def _parts(self) -> tuple[Array, ...]:
-        return self.A.indptr, self.A.indices, self.A.data, self.lower + 0.0, self.upper + 0.0
+        return self.starts, self.places, self.values, self.lower + 0.0, self.upper + 0.0
+
+    @property
+    def A(self) -> sp.csr_array:
+        """The rows as a sparse array of shape (m, k)."""
+        import scipy.sparse as sp
+
+        return sp.csr_array((self.values, self.places, self.starts), shape=(len(self), self.width))
+
+    @classmethod
+    def of_matrix(
+        cls, A: sp.csr_array, lower: Array, upper: Array, names: tuple[str, ...], columns: Any = None
+    ) -> Rows:
+        """From a sparse array and what is checked already."""
+        return cls(A.indptr, A.indices, A.data, A.shape[1], lower, upper, names, columns)
 
     @classmethod
     def of(cls, A: Any, lower: Any = None, upper: Any = None) -> Rows:
@@ -74,7 +93,7 @@ class Rows:
         rows.sum_duplicates()
         all_finite("Constrained(A=...)", rows.data)
         names = tuple(f"row {i}" for i in range(rows.shape[0]))
-        return cls(rows, *_checked_bounds("Constrained", lower, upper, names), names)
+        return cls.of_matrix(rows, *_checked_bounds("Constrained", lower, upper, names), names)
 
     def at(self, place: Callable[[Hashable], int]) -> Rows:
         """The same rows, each column replaced by its number."""
@@ -83,17 +102,15 @@ class Rows:
     def scaled(self, weights: Array) -> Rows:
         """The rows for other coordinates, w being the new parameter times the weights of all columns."""
         own = weights if self.columns is None else weights[np.array(self.columns, dtype=np.intp)]
-        import scipy.sparse as sp
-
-        return replace(self, A=sp.csr_array(self.A @ sp.dia_array((own[None], [0]), shape=(len(own), len(own)))))
+        return replace(self, values=self.values * own[self.places])
 
     def check_shape(self, shape: Shape) -> None:
         """Raise ValueError if the columns do not fit points of this shape."""
         size = int(np.prod(shape))
-        if self.columns is None and self.A.shape[1] != size:
+        if self.columns is None and self.width != size:
             raise ValueError(
                 f"`Constrained(A=...)` must have a column for each of the {size} entries of a point of shape {shape}, "
-                f"got {self.A.shape[1]} columns."
+                f"got {self.width} columns."
             )
         for c in self.columns or ():
             if isinstance(c, bool) or not isinstance(c, int | np.integer) or not 0 <= c < size:
@@ -108,9 +125,8 @@ class Rows:
 
         if self.columns is None:
             return self.A
-        A = self.A.tocoo()
-        places = np.array(self.columns, dtype=np.intp)[A.coords[1]]
-        return sp.csr_array((A.data, (A.coords[0], places)), shape=(len(self), size))
+        places = np.array(self.columns, dtype=np.intp)[self.places]
+        return sp.csr_array((self.values, places, self.starts), shape=(len(self), size))
 
 
 def order(columns: Sequence[Hashable], increasing: bool = True) -> Rows:
@@ -129,7 +145,7 @@ def order(columns: Sequence[Hashable], increasing: bool = True) -> Rows:
         np.arange(m), np.arange(1, m + 1), step, m, m + 1
     )
     names = tuple(f"{_name(a)} {sign} {_name(b)}" for a, b in pairwise(columns))
-    return Rows(A, np.zeros(m), np.full(m, np.inf), names, columns)
+    return Rows.of_matrix(A, np.zeros(m), np.full(m, np.inf), names, columns)
 
 
 def bounds(columns: Sequence[Hashable], low: Any = None, high: Any = None) -> Rows:
@@ -146,7 +162,7 @@ def bounds(columns: Sequence[Hashable], low: Any = None, high: Any = None) -> Ro
     lower, upper = _checked_bounds("bounds", low, high, names)
     said = tuple(_between(name, a, b) for name, a, b in zip(names, lower, upper, strict=True))
     each = np.arange(len(columns))
-    return Rows(_sparse(each, each, np.ones(len(each)), len(each), len(each)), lower, upper, said, columns)
+    return Rows.of_matrix(_sparse(each, each, np.ones(len(each)), len(each), len(each)), lower, upper, said, columns)
 
 
 def sums_to(value: float, columns: Sequence[Hashable]) -> Rows:
@@ -163,7 +179,7 @@ def sums_to(value: float, columns: Sequence[Hashable]) -> Rows:
     k, first = len(columns), [_name(c) for c in columns[:3]]
     left = " + ".join(first if k < 4 else [*first[:2], "...", _name(columns[-1])])
     A = _sparse(np.zeros(k, dtype=int), np.arange(k), np.ones(k), 1, k)
-    return Rows(A, to, to.copy(), (f"{left} = {to[0]:g}",), columns)
+    return Rows.of_matrix(A, to, to.copy(), (f"{left} = {to[0]:g}",), columns)
 
 
 def covariance(X: Any, z: Any, limit: float) -> Rows:
@@ -204,7 +220,7 @@ def covariance(X: Any, z: Any, limit: float) -> Rows:
     most = np.array([positive("covariance(limit=...)", limit)])
     A = sp.csr_array(all_finite("covariance(X=...)", row)[None])
     columns = tuple(range(len(row))) if names is None else tuple(names)
-    return Rows(A, -most, most, (f"|covariance| <= {most[0]:g}",), columns)
+    return Rows.of_matrix(A, -most, most, (f"|covariance| <= {most[0]:g}",), columns)
 
 
 def joined(rows: Sequence[Rows], size: int) -> tuple[sp.csr_array, Array, Array, tuple[str, ...]]:

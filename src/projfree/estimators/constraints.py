@@ -1,0 +1,88 @@
+"""Linear constraints on coefficients: what an estimator is given, as rows of the parameter of its problem."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from projfree.checks import Array, flag, instance, shown
+from projfree.sets import Constrained, ConstraintSet, Rows
+from projfree.sets.rows import bounds, order
+
+#: The parameters that ask for constraints.
+NAMES = ("signs", "order", "bounds", "constraints")
+
+
+def is_constrained(model: Any) -> bool:
+    """Whether an estimator was given any linear constraints."""
+    return any(getattr(model, name) is not None for name in NAMES)
+
+
+def constrained_ball(model: Any, ball: ConstraintSet, shape: tuple[int, ...], problem: Any) -> ConstraintSet:
+    """The ball, cut by the constraints that an estimator was given, in the coordinates of its problem."""
+    if not is_constrained(model):
+        return ball
+    if len(shape) > 1:
+        raise ValueError(
+            f"constraints need one output, got coefficients of shape {shape}; fit one model for each output or class."
+        )
+    if problem.free or problem.eliminated:
+        raise ValueError("constraints and `free` columns do not go together; leave `free` out, or use a large radius.")
+    rows = given_rows(model)
+    if flag("positive", model.positive):
+        rows.append(bounds(range(shape[0]), 0.0))
+    names = {str(name): j for j, name in enumerate(getattr(model, "feature_names_in_", ()))}
+    scale = np.ones(shape) if problem.scaling is None else problem.scaling[1]
+    placed = [each.at(lambda column: _place(column, names, shape[0])).scaled(1.0 / scale) for each in rows]
+    return Constrained(ball, placed)
+
+
+def given_rows(model: Any) -> list[Rows]:
+    """The rows that the parameters ask for, their columns as they were given."""
+    rows: list[Rows] = []
+    for column, sign in _mapping("signs", model.signs, '{"age": 1}').items():
+        if isinstance(sign, bool) or sign not in (-1, 0, 1):
+            raise ValueError(f"`signs` must be 1, -1 or 0 for each column, got {shown(sign)} for {shown(column)}.")
+        if sign:
+            rows.append(bounds([column], 0.0 if sign > 0 else None, None if sign > 0 else 0.0))
+    chains = () if model.order is None else model.order
+    if isinstance(chains, str) or not isinstance(chains, Sequence) or any(isinstance(each, str) for each in chains):
+        raise TypeError(f'`order` must be a list of lists of columns such as [["b1", "b2"]], got {shown(chains)}.')
+    rows += [order(chain) for chain in chains]
+    for column, both in _mapping("bounds", model.bounds, '{"price": (None, 0)}').items():
+        if not isinstance(both, Sequence) or len(both) != 2:
+            raise ValueError(
+                f"`bounds` must be a pair of numbers or None for each column, got {shown(both)} for {shown(column)}."
+            )
+        rows.append(bounds([column], *both))
+    more = model.constraints
+    more = () if more is None else tuple(more) if isinstance(more, Sequence) else (more,)
+    for each in more:
+        instance("constraints", each, Rows, "projfree.sets.sums_to(0, columns)")
+    return [*rows, *more]
+
+
+def active(ball: ConstraintSet, multipliers: Array | None) -> dict[str, float]:
+    """The constraints with a multiplier, and that multiplier."""
+    if not isinstance(ball, Constrained) or multipliers is None:
+        return {}
+    return {name: float(y) for name, y in zip(ball.names, multipliers, strict=True) if y != 0.0}
+
+
+def _mapping(name: str, given: Any, example: str) -> Mapping[Hashable, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"`{name}` must be a dictionary with columns as keys such as {example}, got {shown(given)}.")
+    return {} if given is None else given
+
+
+def _place(column: Hashable, names: Mapping[str, int], d: int) -> int:
+    """The number of a column that is given by its name or by its number."""
+    if isinstance(column, str):
+        if column not in names:
+            raise ValueError(f"constraints must name columns of `X`, got {shown(column)}.")
+        return names[column]
+    if isinstance(column, bool) or not isinstance(column, int | np.integer) or not -d <= column < d:
+        raise ValueError(f"constraints must name columns of `X`, or give numbers below {d}, got {shown(column)}.")
+    return int(column) % d

@@ -1,0 +1,143 @@
+"""Estimators with linear constraints on their coefficients: by name or number, with and without scaling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from projfree import (
+    ConstrainedClassifier,
+    ConstrainedRegressor,
+    ConstrainedRegressorCV,
+    InfeasibleError,
+    LpBall,
+    load,
+)
+from projfree.sets import covariance, sums_to
+
+COLUMNS = ["age", "price", "b1", "b2", "b3", "z"]
+ASKED = {
+    "signs": {"age": 1},
+    "order": [["b1", "b2", "b3"]],
+    "bounds": {"price": (None, -0.2)},
+    "constraints": sums_to(1.0, ["b1", "b2", "b3", "z"]),
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((300, 6)) * [1, 10, 0.1, 1, 1, 5] + [0, 3, 0, 1, 0, 0], columns=COLUMNS)
+    u = X.to_numpy() @ [0.5, -0.1, 2, 1, 3, 0.1]
+    return X, u + rng.standard_normal(300)
+
+
+def holds(coef):
+    return coef[0] >= 0 and np.all(np.diff(coef[2:5]) >= 0) and coef[1] <= -0.2 and abs(coef[2:].sum() - 1) <= 1e-12
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("loss", ["squared", "huber", "poisson"])
+@pytest.mark.parametrize("p", [1, 1.5, 2])
+def test_coefficients_hold_the_constraints_in_their_own_units(table, loss, standardize, p):
+    X, y = table
+    y = np.floor(np.exp(np.clip(0.3 * y, -2, 2))) if loss == "poisson" else y
+    model = ConstrainedRegressor(loss, p=p, radius=3.0, standardize=standardize, **ASKED).fit(X, y)
+    assert holds(model.coef_)
+    assert model.result_.status.converged
+    assert model.verify(X, y).ok
+    assert model.multipliers_["price <= -0.2"] > 0.0
+    assert set(model.multipliers_) <= set(model.ball_.names)
+
+
+def test_numbers_name_columns_too_and_sparse_tables_agree(table):
+    X, y = table
+    named = ConstrainedRegressor(radius=2.0, **ASKED).fit(X, y)
+    asked = {
+        "signs": {0: 1},
+        "order": [[2, 3, 4]],
+        "bounds": {1: (None, -0.2)},
+        "constraints": [sums_to(1.0, range(2, 6))],
+    }
+    numbered = ConstrainedRegressor(radius=2.0, **asked).fit(X.to_numpy(), y)
+    np.testing.assert_array_equal(numbered.coef_, named.coef_)
+    sparse = ConstrainedRegressor(radius=2.0, tol=1e-9, **asked).fit(sp.csr_array(X.to_numpy()), y)
+    np.testing.assert_allclose(sparse.coef_, named.coef_, atol=1e-3)
+
+
+def test_without_active_constraints_the_fit_is_that_of_the_ball(table):
+    X, y = table
+    free = ConstrainedRegressor(radius=1.0, tol=1e-9).fit(X, y)
+    bounded = ConstrainedRegressor(radius=1.0, tol=1e-9, bounds={"b1": (-5, 5)}).fit(X, y)
+    np.testing.assert_allclose(bounded.coef_, free.coef_, atol=1e-4)
+    assert bounded.multipliers_ == {}
+    assert free.multipliers_ == {}
+    assert bounded.multiplier_ == pytest.approx(free.multiplier_, rel=1e-3)
+
+
+def test_saved_models_and_clones_keep_their_constraints(table, tmp_path):
+    X, y = table
+    model = ConstrainedRegressor(radius=2.0, standardize=True, **ASKED).fit(X, y)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.multipliers_ == model.multipliers_
+    assert again.verify(X, y).ok
+    np.testing.assert_array_equal(clone(again).fit(X, y).coef_, model.coef_)
+
+
+def test_classifiers_are_fair_and_positive(table):
+    X, y = table
+    labels, group = np.where(y > 0, "yes", "no"), (X["z"] > 0).to_numpy(dtype=float)
+    model = ConstrainedClassifier(
+        radius=1.0, standardize=True, positive=True, constraints=covariance(X, group, 0.05)
+    ).fit(X, labels)
+    u = model.decision_function(X)
+    assert abs(np.mean((group - group.mean()) * u)) <= 0.05 + 1e-12
+    assert np.all(model.coef_ >= 0.0)
+    assert model.verify(X, labels).ok
+
+
+@pytest.mark.filterwarnings("ignore:.*the best radius")
+def test_radius_by_cross_validation(table):
+    X, y = table
+    model = ConstrainedRegressorCV(radii=[1.0, 2.0, 3.0, 50.0], **ASKED).fit(X, y)
+    assert holds(model.coef_)
+    with pytest.raises(ValueError, match="need radii to choose from"):
+        ConstrainedRegressorCV(**ASKED).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"radius": None}, "need a `radius`"),
+        ({"signs": {"agee": 1}}, "must name columns of `X`, got 'agee'"),
+        ({"signs": {9: 1}}, "numbers below 6, got 9"),
+        ({"signs": {"age": 2}}, "must be 1, -1 or 0"),
+        ({"signs": ["age"]}, "must be a dictionary"),
+        ({"order": ["b1", "b2"]}, "list of lists"),
+        ({"bounds": {"age": 3}}, "must be a pair"),
+        ({"bounds": {"age": (2, 1)}}, "must not exceed"),
+        ({"constraints": 3}, "must be a Rows"),
+        ({"bounds": {"age": (9, None)}}, "no point of .*age >= 9"),
+        ({"free": ["z"]}, "do not go together"),
+    ],
+)
+def test_bad_settings_get_one_sentence(table, settings, message):
+    model = ConstrainedRegressor(**{"radius": 1.0, "signs": {"age": 1}, **settings})
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(*table)
+
+
+def test_several_outputs_are_refused(table):
+    X = table[0]
+    with pytest.raises(ValueError, match="need one output"):
+        ConstrainedClassifier(radius=1.0, signs={0: 1}).fit(X, np.arange(300) % 3)
+
+
+def test_conflicts_name_the_columns(table):
+    with pytest.raises(InfeasibleError, match="age >= 2") as error:
+        ConstrainedRegressor(norm=LpBall(2, 1.0), bounds={"age": (2, None)}).fit(*table)
+    assert error.value.names == ("age >= 2",)
