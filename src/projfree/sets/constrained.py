@@ -42,6 +42,16 @@ class InfeasibleError(ValueError):
         than any that the ball has (Farkas): anyone can check it without data.
     names : tuple of str
         What the rows of the conflict say.
+
+    Examples
+    --------
+    >>> from projfree import Constrained, InfeasibleError, LpBall
+    >>> from projfree.sets import bounds
+    >>> try:
+    ...     Constrained(LpBall(2, radius=1.0), bounds([0, 1], 0.9)).centre((2,))
+    ... except InfeasibleError as error:
+    ...     error.names
+    ('w[0] >= 0.9', 'w[1] >= 0.9')
     """
 
     def __init__(self, message: str, multipliers: Array, names: tuple[str, ...]) -> None:
