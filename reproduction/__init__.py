@@ -1,40 +1,7 @@
-"""The paper's experiments, one small module each; the runner, the table of results, and the report made from it."""
+"""A reproduction of "Revisiting Projection-Free Optimization for Strongly Convex Constraint Sets" (AAAI 2019).
 
-from __future__ import annotations
+Each module of `reproduction.experiments` is one experiment: what it measures, its claims and its figures. `runner`
+measures and stores, `rules` judge, `report` writes the page. Run it with ``python -m reproduction --quick``.
 
-from reproduction import (
-    beyond,
-    gradient_descent,
-    iteration_time,
-    non_convex,
-    perturbation,
-    projection_share,
-    quasi_convex,
-    rates,
-    stochastic,
-    stochastic_rate,
-    theory,
-    variants,
-)
-from reproduction.base import Claim, Experiment, Finding, Grid, Origin, Panel, Series, Task, Verdict
-
-#: All experiments in the order of the report; one that reads another's rows stands after it.
-EXPERIMENTS: tuple[Experiment, ...] = tuple(
-    module.EXPERIMENT
-    for module in (
-        rates,
-        iteration_time,
-        variants,
-        gradient_descent,
-        stochastic,
-        stochastic_rate,
-        projection_share,
-        quasi_convex,
-        non_convex,
-        theory,
-        perturbation,
-        beyond,
-    )
-)
-
-__all__ = ["EXPERIMENTS", "Claim", "Experiment", "Finding", "Grid", "Origin", "Panel", "Series", "Task", "Verdict"]
+It uses what a user of `projfree` has: the names of ``projfree.__all__``, `projfree.paper` and `projfree.datasets`.
+"""

@@ -1,47 +1,129 @@
-"""The problems: an objective, balls, certified minima, and errors measured apart from the run."""
+"""The problems of the paper: data, balls, certified minima, and errors without cancellation."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse
 
-from projfree.checks import Array
-from projfree.data import Entries, as_data
-from projfree.losses import Squared
-from projfree.losses.base import Loss
-from projfree.objectives import Objective, QuadraticForm
-from projfree.run import minimize
-from projfree.run.result import raise_if_interrupted
-from projfree.sets import LpBall, SchattenBall
-from projfree.sets.base import ConstraintSet, frank_wolfe_gap
-from projfree.solvers import AcceleratedProjectedGradient, ConstrainedNewton, CorrectivePrimalAveraging
-from reproduction.measure import follow
-from reproduction.sources import Sample
+from projfree import AcceleratedProjectedGradient, LpBall, Objective, QuadraticForm, as_data, minimize, paper
+from projfree.datasets import (
+    Ratings,
+    load_adult,
+    load_movielens,
+    load_year,
+    load_year_sample,
+    movielens_stand_in,
+    year_stand_in,
+)
+from reproduction.base import Array, Mode, Row
+
+#: Rows of Adult in quick runs, as many as the packaged sample of YearPredictionMSD has.
+QUICK_ROWS, YEAR_ROWS = 7_000, 515_345
+PA, FWPLR, OPTION_B = "PA", "FWPLR", "FWLS, option B as printed"
+EXACT, SEARCHED = "FWLS, exact search", "FWLS, search on values"
+ONE_HOT, DROPPED, SCALED = "one-hot", "one level of each column dropped", "numbers scaled to [0, 1]"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Features and targets with the name that the report shows."""
+
+    X: Any
+    y: Array
+    name: str
+    stand_in: bool = False
+
+    @property
+    def place(self) -> Row:
+        """The columns of a row that say which data it is about."""
+        return {"data": self.name, "stand_in": self.stand_in, "n": len(self.y)}
+
+
+@cache
+def adult(mode: Mode, encoding: str = ONE_HOT) -> Table:
+    """Adult, sparse; its first 7,000 rows in quick runs."""
+    data = load_adult()
+    X, names = data.X, list(data.feature_names)
+    if encoding == DROPPED:
+        prefixes = [name.split("=")[0] for name in names]
+        kept = [j for j, p in enumerate(prefixes) if "=" not in names[j] or prefixes[j - 1] == p]
+        X = X[:, kept]
+    if encoding == SCALED:
+        X = (X - X.min(axis=0)) / np.maximum(np.ptp(X, axis=0), 1e-300)
+    rows = slice(QUICK_ROWS) if mode == "quick" else slice(None)
+    y = data.y[rows]
+    return Table(scipy.sparse.csr_matrix(X[rows]), y, f"Adult, {len(y):,} × {X.shape[1]}")
+
+
+@cache
+def year(mode: Mode, standardize: bool = True) -> Table:
+    """The packaged sample (quick), or all rows from the original file or as a stand-in (full)."""
+    if mode == "quick":
+        sample = load_year_sample(standardize=standardize)
+        return Table(sample.X, sample.y, "YearPredictionMSD, 7,000 rows")
+    try:
+        whole = load_year(standardize=standardize, download=False)
+        return Table(whole.X, whole.y, "YearPredictionMSD, 515,345 rows")
+    except FileNotFoundError:
+        made = year_stand_in(YEAR_ROWS, standardize=standardize)
+        return Table(made.X, made.y, "generated like YearPredictionMSD, 515,345 rows", stand_in=True)
+
+
+@cache
+def ratings(size: Literal["100k", "1m"]) -> tuple[Ratings, Row]:
+    """MovieLens where it is at hand, else generated ratings of the same shape; and the columns that say which."""
+    name = {"100k": "MovieLens 100K", "1m": "MovieLens 1M"}[size]
+    try:
+        return load_movielens(size, download=False), {"data": name, "stand_in": False}
+    except FileNotFoundError:
+        return movielens_stand_in(size), {"data": f"generated like {name}", "stand_in": True}
+
+
+def observed(rated: Ratings, users: int | None = None, items: int | None = None) -> Array:
+    """The matrix of ratings, zero where there is none; of the most active users and most rated items if asked."""
+    M = np.zeros(rated.shape)
+    M[rated.rows, rated.cols] = rated.values
+    for axis, most in ((1, users), (0, items)):
+        if most is not None:
+            kept = np.sort(np.argsort(-np.count_nonzero(M, axis=axis), kind="stable")[:most])
+            M = M[kept] if axis == 1 else M[:, kept]
+    return M
+
+
+def release() -> None:
+    """Forget all data, to free the memory between experiments."""
+    for loader in (adult, year, ratings, least_squares):
+        loader.cache_clear()
+
+
+def random_point(ball: Any, shape: tuple[int, ...], seed: int, share: float | None = None) -> Array:
+    """A point in a random direction whose norm is a random share of the radius, or the share that is given."""
+    rng = np.random.default_rng(seed)
+    w = rng.standard_normal(shape)
+    return np.asarray(w * (ball.radius * (rng.uniform() if share is None else share) / ball.norm(w)))
 
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """The least value over a ball as far as it is known: it lies between ``value - gap`` and ``value``."""
+    """A minimiser over a ball; the least value lies between ``value - gap`` and ``value``."""
 
     w: Array
     value: float
     gap: float
-    how: str = "certified"
 
 
-def certified(f: Any, ball: ConstraintSet, tol: float, most: int = 2_000) -> Minimum:
-    """The minimum of a convex function with a proof: Newton's method where it applies, then first-order solvers."""
+def certified(f: Any, ball: Any, tol: float = 1e-12, most: int = 20_000) -> Minimum:
+    """The minimum of a convex function with a certificate: the automatic choice, then projected gradients."""
     best: Minimum | None = None
-    solvers: list[Any] = [AcceleratedProjectedGradient(), CorrectivePrimalAveraging()]
-    if isinstance(f, Objective) and not ball.structure(f.shape).spectral:
-        solvers.insert(0, ConstrainedNewton())
-    for solver in solvers:
+    for solver in ("auto", AcceleratedProjectedGradient()):
         start = None if best is None else best.w
-        found = raise_if_interrupted(minimize(f, ball, solver, tol=tol, max_iter=most, record=0, start=start))
+        found = minimize(f, ball, solver, tol=tol, max_iter=most, record=0, start=start)
         if best is None or found.gap < best.gap:
             best = Minimum(found.w, found.value, found.gap)
         if found.relative_gap <= tol:
@@ -50,129 +132,171 @@ def certified(f: Any, ball: ConstraintSet, tol: float, most: int = 2_000) -> Min
     return best
 
 
-def by_projection(f: Any, ball: ConstraintSet, most: int) -> Minimum:
-    """The same for a ball whose oracle is dear: accelerated projected gradient, and one Frank-Wolfe gap at the end."""
-    best: list[Any] = [math.inf, None]
-
-    def keep(state: Any) -> float:
-        value = f(state.x)
-        if value < best[0]:
-            best[:] = value, state.x
-        return float(value)
-
-    follow(f, ball, AcceleratedProjectedGradient(), keep, most=most)
-    m = f.evaluate(best[1]).slope
-    return Minimum(best[1].w, best[0], frank_wolfe_gap(ball, m.gradient, best[1].w))
-
-
 class Fit:
-    """A loss on a table with an intercept; values are measured on a second objective."""
+    """A loss on a table, with the intercept minimised out or without one."""
 
-    def __init__(self, loss: Loss, table: Sample) -> None:
-        self.loss, self.table = loss, table
+    def __init__(self, loss: Any, table: Table, intercept: bool = True) -> None:
+        self.table, self.place = table, table.place
+        self._parts, self._intercept = (loss, as_data(table.X, table.y)), intercept
         self.reference = self.objective()
 
-    def objective(self) -> Objective:
+    def objective(self) -> Any:
         """A fresh objective, so that no run finds predictions of another."""
-        return Objective(self.loss, as_data(self.table.X, self.table.y), fit_intercept=True)
+        return Objective(*self._parts, fit_intercept=self._intercept)
 
     def value(self, w: Array) -> float:
         """The objective at a parameter."""
-        return self.reference(self.reference.point(w))
-
-    @property
-    def place(self) -> dict[str, Any]:
-        """The columns that say which data a row is about."""
-        return {"data": self.table.name, "stand_in": self.table.stand_in, "n": len(self.table.y)}
+        return float(self.reference(self.reference.point(w)))
 
 
-class LeastSquares(Fit):
-    """Squares through the Gram matrix: exact minima, and errors without cancellation."""
+class LeastSquares:
+    """The mean of squares on centred columns through their Gram matrix."""
 
-    def __init__(self, table: Sample) -> None:
-        super().__init__(Squared(), table)
+    def __init__(self, table: Table) -> None:
+        self.table, self.place = table, table.place
         X, y = table.X - table.X.mean(axis=0), table.y - table.y.mean()
         n = len(y)
-        self.form = QuadraticForm(2.0 * (X.T @ X) / n, 2.0 * (X.T @ y) / n, float(y @ y) / n)
-        self.start = self.form.c
-
-    @cached_property
-    def spectrum(self) -> tuple[Array, Array]:
-        """Eigenvalues and eigenvectors of the Hessian."""
-        values, vectors = np.linalg.eigh(self.form.H)
-        return values, vectors
+        self.H, self.b, self.start = 2.0 * (X.T @ X) / n, 2.0 * (X.T @ y) / n, float(y @ y) / n
+        self.values, self.vectors = np.linalg.eigh(self.H)
+        self.L, self.zero = float(self.values[-1]), np.zeros(len(self.b))
 
     @cached_property
     def unconstrained(self) -> Array:
         """The minimiser without a constraint; the shortest where there are several."""
-        values, vectors = self.spectrum
-        kept = values > 1e-14 * values[-1]
-        coordinates = vectors.T @ self.form.b
-        return np.asarray(vectors[:, kept] @ (coordinates[kept] / values[kept]))
+        kept = self.values > 1e-14 * self.values[-1]
+        return np.asarray(self.vectors[:, kept] @ ((self.vectors.T @ self.b)[kept] / self.values[kept]))
 
     def ball(self, p: float, rho: float) -> LpBall:
         """The ball whose radius is ``rho`` times the norm of the unconstrained minimiser."""
         return LpBall(p, rho * LpBall(p, 1.0).norm(self.unconstrained))
 
-    def minimum(self, ball: LpBall) -> Minimum:
-        """The exact minimum over a ball: unconstrained, by the secular equation (l_2), or certified."""
-        if ball.norm(self.unconstrained) <= ball.radius * (1.0 + 1e-12):
-            return Minimum(self.unconstrained, self.form(self.form.point(self.unconstrained)), 0.0)
-        if ball.p != 2.0:
-            return certified(self.form, ball, 1e-13, 20_000)
-        w = self._secular(ball.radius)
-        gradient = self.form.H @ w - self.form.b
-        value = self.form(self.form.point(w))
-        return Minimum(w, value, max(0.0, float(gradient @ w) + ball.support(gradient)))
+    def gradient(self, w: Array) -> Array:
+        """The gradient of the mean."""
+        return np.asarray(self.H @ w - self.b)
 
-    def _secular(self, radius: float) -> Array:
-        """The w of norm ``radius`` with (H + lam) w = b, by Newton's method on 1/norm, nearly linear in lam."""
-        values, vectors = self.spectrum
-        b, lam = vectors.T @ self.form.b, 0.0
-        for _ in range(100):
-            w = b / (values + lam)
-            norm = float(np.linalg.norm(w))
-            change = (norm / radius - 1.0) * norm**2 / float(np.sum(w**2 / (values + lam)))
-            lam = max(0.0, lam + change)
-            if abs(change) <= 1e-15 * lam:
-                break
-        return np.asarray(vectors @ (w * (radius / norm)))
+    def value(self, w: Array) -> float:
+        """The mean of squares."""
+        return float(0.5 * w @ (self.H @ w) - self.b @ w + self.start)
 
     def error(self, w: Array, best: Minimum) -> float:
         """f(w) - f* as e'He/2 + <g*, e>."""
         e = w - best.w
-        return float(0.5 * e @ (self.form.H @ e) + e @ (self.form.H @ best.w - self.form.b))
+        return float(0.5 * e @ (self.H @ e) + e @ self.gradient(best.w))
+
+    def minimum(self, ball: LpBall) -> Minimum:
+        """The minimum over a ball: unconstrained, by the secular equation (l_2), or certified."""
+        if ball.norm(self.unconstrained) <= ball.radius * (1.0 + 1e-12):
+            return Minimum(self.unconstrained, self.value(self.unconstrained), 0.0)
+        if ball.p != 2.0:
+            return certified(QuadraticForm(self.H, self.b, self.start), ball, 1e-13)
+        b, lam = self.vectors.T @ self.b, 0.0
+        for _ in range(100):  # Newton's method on 1/norm, which is nearly linear in the multiplier
+            w = b / (self.values + lam)
+            norm = float(np.linalg.norm(w))
+            change = (norm / ball.radius - 1.0) * norm**2 / float(np.sum(w**2 / (self.values + lam)))
+            lam = max(0.0, lam + change)
+            if abs(change) <= 1e-15 * lam:
+                break
+        w = self.vectors @ (w * (ball.radius / norm))
+        g = self.gradient(w)
+        return Minimum(w, self.value(w), max(0.0, float(g @ w) + ball.support(-g)))
+
+    def exact(self, t: int, w: Array, v: Array, g: Array) -> float:
+        """The exact line search on a quadratic, in closed form."""
+        d = v - w
+        fall, curvature = -float(g @ d), float(d @ (self.H @ d))
+        return min(1.0, fall / curvature) if fall > 0 else 0.0
+
+    def methods(self, ball: LpBall, start: Array | None = None) -> dict[str, Iterator[Array]]:
+        """PA and the Frank-Wolfe methods of `projfree.paper` on an l_2 ball."""
+        steps = {
+            FWPLR: paper.option_a,
+            EXACT: self.exact,
+            SEARCHED: relative_search(self.value),
+            OPTION_B: paper.option_b(self.L),
+        }
+        w = self.zero if start is None else start
+        return methods(self.gradient, oracle_2(ball.radius), w, steps)
+
+
+@cache
+def least_squares(mode: Mode, standardize: bool = True) -> LeastSquares:
+    """Least squares on YearPredictionMSD or what stands for it."""
+    return LeastSquares(year(mode, standardize))
+
+
+def oracle_2(radius: float) -> paper.Map:
+    """The oracle of the l_2 and of the Frobenius ball, without powers."""
+    return lambda c: c * (-radius / float(np.linalg.norm(c)))
+
+
+def rescaled(radius: float) -> paper.Map:
+    """The projection onto the l_2 ball."""
+
+    def project(w: Array) -> Array:
+        norm = float(np.linalg.norm(w))
+        return w if norm <= radius else w * (radius / norm)
+
+    return project
+
+
+def methods(gradient: paper.Map, oracle: paper.Map, w: Array, steps: dict[str, paper.Step]) -> dict[str, Any]:
+    """PA, and Frank-Wolfe with each step, from ``w``."""
+    runs: dict[str, Any] = {PA: paper.primal_averaging(gradient, oracle, w, paper.Averaged())}
+    return runs | {name: paper.frank_wolfe(gradient, oracle, w, step) for name, step in steps.items()}
+
+
+def relative_search(f: Any, tolerance: float = 1e-4) -> paper.Step:
+    """The line search of Section 2 on values of f, with a tolerance relative to the step (Brent's method).
+
+    The tolerance of Matlab's bounded search is absolute, 1e-4 on [0, 1], which loses steps of less.
+    """
+    from scipy.optimize import minimize_scalar
+
+    def step(t: int, w: Array, v: Array, g: Array) -> float:
+        d = v - w
+        found = minimize_scalar(lambda gamma: f(w + gamma * d), bracket=(0.0, 1.0), method="brent", tol=tolerance)
+        return min(1.0, max(0.0, float(found.x)))
+
+    return step
 
 
 class Completion:
-    """The mean squared error on observed entries of a matrix."""
+    """The mean of squares over observed entries on a Schatten-2 ball, from a random start, without the matrix.
 
-    def __init__(self, ratings: Any, stand_in: bool) -> None:
-        self.at, self.y = Entries(ratings.rows, ratings.cols, ratings.shape), ratings.values
-        self.place = {"data": ratings.name, "stand_in": stand_in, "n": len(self.y)}
-        self.norm = float(np.linalg.norm(self.y))
+    The ball is the Frobenius ball and the gradient vanishes on unobserved entries, so these stay a multiple of those of
+    the start: a vector of the observed entries and one number for the others, over an l_2 ball, has the same iterates.
+    """
 
-    def objective(self) -> Objective:
-        """A fresh objective."""
-        return Objective(Squared(), as_data(self.at, self.y))
+    def __init__(self, rated: Ratings, radius: float, seed: int, share: float = 0.5) -> None:
+        self.y, self.radius, n = rated.values, radius, len(rated.values)
+        rng, others = np.random.default_rng(seed), math.prod(rated.shape) - n
+        entries = rng.standard_normal(n)
+        rest = float(np.sqrt(rng.chisquare(others)))  # the norm of the Gaussian entries that are not observed
+        scale = share * radius / math.hypot(float(np.linalg.norm(entries)), rest)
+        self.w0 = scale * np.append(entries, rest)
+        self.minimum = max(0.0, float(np.linalg.norm(self.y)) - radius) ** 2 / n
 
-    @cached_property
-    def observed(self) -> Array:
-        """The observed matrix, zero elsewhere."""
-        M = np.zeros(self.at.shape)
-        M[self.at.rows, self.at.cols] = self.y
-        return M
+    def gradient(self, w: Array) -> Array:
+        """The gradient of the mean; zero for the entry that stands for the unobserved ones."""
+        return np.append((2.0 / len(self.y)) * (w[:-1] - self.y), 0.0)
 
-    def value(self, W: Any) -> float:
-        """The objective at a matrix."""
-        return float(np.mean((entries_of(W, self.at) - self.y) ** 2))
+    def value(self, w: Array) -> float:
+        """The mean of squares."""
+        return float(np.mean((w[:-1] - self.y) ** 2))
 
-    def random_start(self, ball: SchattenBall, seed: int, share: float = 0.5) -> Array:
-        """A Gaussian matrix with ``share`` of the radius as its norm."""
-        W = np.random.default_rng(seed).standard_normal(self.at.shape)
-        return W * (share * ball.radius / ball.norm(W))
+    def exact(self, t: int, w: Array, v: Array, g: Array) -> float:
+        """The exact line search, in closed form."""
+        d = v - w
+        fall, curvature = -float(g @ d), 2.0 / len(self.y) * float(d[:-1] @ d[:-1])
+        return min(1.0, fall / curvature) if fall > 0 and curvature > 0 else 0.0
 
-
-def entries_of(W: Any, at: Entries) -> Array:
-    """The entries of a matrix, dense or of any type with its own indexing, at some places."""
-    return np.asarray(np.asarray(W)[at.rows, at.cols])
+    def methods(self) -> dict[str, Any]:
+        """PA and the Frank-Wolfe methods."""
+        steps = {
+            FWPLR: paper.option_a,
+            EXACT: self.exact,
+            SEARCHED: relative_search(self.value),
+            OPTION_B: paper.option_b(2.0 / len(self.y)),
+        }
+        return methods(self.gradient, oracle_2(self.radius), self.w0, steps)

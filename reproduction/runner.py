@@ -1,89 +1,146 @@
-"""Running experiments: task after task, each stored when it is complete, all of them or one part of several."""
+"""Measuring: the experiments are discovered, their tasks run in one process, and each task is stored when it ends."""
 
 from __future__ import annotations
 
+import importlib
+import json
+import math
+import os
+import pkgutil
+import platform
+import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
-from projfree.runtime import single_blas
-from reproduction import machine
+import numpy as np
+
+import projfree
+from reproduction import experiments
 from reproduction.base import Experiment, Mode, Row, Task
-from reproduction.sources import release
-from reproduction.store import DONE, FAILED, Store
+from reproduction.problems import release
 
-Planned = tuple[Experiment, Task]
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a run stands, for whoever shows it."""
-
-    experiment: Experiment
-    task: Task
-    done: int
-    total: int
-    #: About the seconds that the tasks still to come take on an idle machine.
-    left: float
+#: The folder of the store below that of the report.
+STORE = "measurements"
+#: Digits of a stored number.
+DIGITS = 6
+#: The columns of rows; which of them a row has depends on what was measured.
+COLUMNS = (
+    *("experiment", "task", "measure", "value", "data", "stand_in", "n", "problem", "set", "p", "radius", "rho", "d"),
+    *("method", "encoding", "features", "intercept", "constant", "start", "round", "t", "window", "part", "epsilon"),
+    *("unit", "size", "bound", "of", "x", "reading", "norm", "run"),
+)
 
 
-def planned(experiments: Sequence[Experiment], mode: Mode, part: tuple[int, int] = (1, 1)) -> list[Planned]:
-    """The tasks of the ``part[0]``-th of ``part[1]`` parts of about equal time, in the order of the report."""
-    every = [(experiment, task) for experiment in experiments for task in experiment.tasks(mode)]
-    k, parts = part
-    total, before, out = sum(task.seconds for _, task in every), 0.0, []
-    for experiment, task in every:
-        middle = before + task.seconds / 2
-        if (k - 1) / parts <= middle / total < k / parts:
-            out.append((experiment, task))
-        before += task.seconds
-    return out
+def discover() -> dict[str, Experiment]:
+    """Every experiment by its name: the modules of `reproduction.experiments` that define one."""
+    found = {}
+    for module in pkgutil.iter_modules(experiments.__path__):
+        experiment = getattr(importlib.import_module(f"{experiments.__name__}.{module.name}"), "EXPERIMENT", None)
+        if experiment is not None:
+            found[experiment.name] = experiment
+    return found
 
 
-def key_of(planned: Planned) -> str:
-    """The name of a task in the table."""
-    return f"{planned[0].name}/{planned[1].key}"
+class Store:
+    """A folder with one JSON file for each task: when, where and how long it was measured, and its rows by column."""
+
+    def __init__(self, folder: Path, mode: Mode) -> None:
+        self.folder, self.mode = folder / STORE, mode
+
+    def path(self, experiment: str, task: Task) -> Path:
+        """The file of a task."""
+        name = re.sub(r"[^\w.=-]+", "-", task.name)
+        return self.folder / f"{experiment}--{name}.json"
+
+    def modes(self) -> set[str]:
+        """The modes of the stored tasks."""
+        return {str(entry["mode"]) for entry in self.entries()}
+
+    def entries(self) -> list[dict[str, Any]]:
+        """All stored tasks."""
+        return [json.loads(path.read_text("utf-8")) for path in sorted(self.folder.glob("*.json"))]
+
+    def save(self, experiment: str, task: Task, rows: Sequence[Row], about: dict[str, Any]) -> None:
+        """Store a task at once: a file is whole, or it is not there."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        columns = {name: [_short(row.get(name)) for row in rows] for name in names}
+        constant = {name: each[0] for name, each in columns.items() if len(set(map(repr, each))) == 1}
+        varying = {name: each for name, each in columns.items() if name not in constant}
+        head = {"experiment": experiment, "task": task.name, "mode": self.mode, "timed": task.timed, **about}
+        entry = {**head, "rows": len(rows), "constant": constant, "columns": varying}
+        path = self.path(experiment, task)
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
+        part.replace(path)
+
+    def table(self) -> Any:
+        """All rows as one frame; the columns that a row has not are missing values."""
+        import pandas as pd
+
+        frames = []
+        for entry in self.entries():
+            frame = pd.DataFrame(entry["columns"], index=range(entry["rows"]))
+            frames.append(frame.assign(experiment=entry["experiment"], task=entry["task"], **entry["constant"]))
+        table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+        unknown = set(table.columns) - set(COLUMNS)
+        if unknown:
+            raise ValueError(f"rows must have the columns of `COLUMNS`, got {', '.join(sorted(unknown))} too.")
+        return table.reindex(columns=list(COLUMNS)).assign(value=lambda t: t["value"].astype(float))
 
 
-def run(
-    experiments: Sequence[Experiment],
-    mode: Mode,
-    store: Store,
-    show: Callable[[Progress], None] | None = None,
-    part: tuple[int, int] = (1, 1),
-) -> list[str]:
-    """Measure what the store does not hold yet; return the tasks that failed, each with its reason.
-
-    A failure is recorded and does not stop the others. An interruption loses the running task alone.
-    """
-    import scipy.linalg  # noqa: F401 - before the limit is set, which holds for libraries that are loaded by then
-
-    store.order = store.order or [key_of(one) for one in planned(experiments, mode)]
-    plan = planned(experiments, mode, part)
-    finished, failures = store.done(), list[str]()
-    with single_blas():  # its threads wait for each other where another process has a core, and times would say so
-        for place, (experiment, task) in enumerate(plan):
-            if key_of(plan[place]) not in finished:
-                if show is not None:
-                    left = sum(other.seconds for _, other in plan[place:])
-                    show(Progress(experiment, task, place, len(plan), left))
-                failure = _measure(experiment, task, key_of(plan[place]), store)
-                failures += [failure] if failure else []
-            if place + 1 == len(plan) or plan[place + 1][0] is not experiment:
-                release()
-    return failures
+def _short(value: Any) -> Any:
+    """A value for JSON: floats with six digits, those that JSON has not as words that `float` reads."""
+    if isinstance(value, float | np.floating):
+        if not math.isfinite(value):
+            return str(float(value))
+        return float(f"{float(value):.{DIGITS}g}")
+    return value.item() if isinstance(value, np.generic) else value
 
 
-def _measure(experiment: Experiment, task: Task, key: str, store: Store) -> str:
-    begun, rows = time.perf_counter(), list[Row]()
-    place = {"experiment": experiment.name, "task": key}
+def environment() -> dict[str, Any]:
+    """What a reader needs to know about the machine and the versions."""
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "versions": f"projfree {projfree.__version__}, NumPy {np.__version__}, Python {platform.python_version()}",
+        "machine": f"{_processor()}, {os.cpu_count()} cores",
+    }
+
+
+def _processor() -> str:
+    """The name of the processor as the system gives it."""
     try:
-        rows = [{**row, **place} for row in task.run()]
-        failure = ""
-    except Exception as error:
-        failure = f"{key}: {type(error).__name__}: {error}"
-        rows = [{**place, "measure": FAILED, "value": 1.0, "note": failure}]
-    else:
-        rows.append({**place, "measure": DONE, "value": time.perf_counter() - begun, "note": machine.load()})
-    store.add(rows)
-    return failure
+        names = re.findall(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text("utf-8"), re.MULTILINE)
+    except OSError:
+        names = []
+    return names[0].strip() if names else platform.processor() or platform.machine()
+
+
+def measure(
+    chosen: Sequence[Experiment], store: Store, which: Callable[[Task], bool], say: Callable[[str], None] = print
+) -> list[str]:
+    """Measure the tasks that are not stored yet, those with a clock last; return the names of those that failed."""
+    todo = [(experiment, task) for experiment in chosen for task in experiment.tasks(store.mode) if which(task)]
+    todo.sort(key=lambda pair: pair[1].timed)
+    failed, before = [], ""
+    for k, (experiment, task) in enumerate(todo, start=1):
+        if store.path(experiment.name, task).exists():
+            continue
+        if experiment.name != before:
+            release()
+            before = experiment.name
+        begun = time.perf_counter()
+        try:
+            rows = list(task.run())
+        except Exception as error:
+            failed.append(f"{experiment.name}, {task.name}: {type(error).__name__}: {error}")
+            say(f"FAILED {failed[-1]}")
+            continue
+        spent = time.perf_counter() - begun
+        load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
+        store.save(experiment.name, task, rows, {"seconds": round(spent, 1), "load": load, **environment()})
+        say(f"{k} of {len(todo)}: {experiment.name}, {task.name}: {spent:.1f} s")
+    return failed

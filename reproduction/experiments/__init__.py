@@ -1,0 +1,1 @@
+"""The experiments: every module of this package with an ``EXPERIMENT`` is one."""

@@ -1,0 +1,181 @@
+"""The report: one page by the paper's own numbering, a page of variants, a summary in Markdown, and the numbers."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from reproduction import paper_text
+from reproduction.base import PRINTED, STATED, Claim, Experiment, Figure, Finding, Verdict
+from reproduction.rules import number
+from reproduction.runner import Store
+
+#: The classes of verdicts that share a colour.
+TONES = {
+    Verdict.REPRODUCED: "good",
+    Verdict.EXCEEDED: "good",
+    Verdict.HOLDS: "good",
+    Verdict.CHOICE: "part",
+    Verdict.SOME: "part",
+    Verdict.NOT_REPRODUCED: "bad",
+    Verdict.FAILS: "bad",
+    Verdict.UNDEFINED: "none",
+    Verdict.OPEN: "none",
+    Verdict.FULL: "none",
+}
+MARKS = {"good": "✓", "part": "◐", "bad": "✗", "none": "○"}
+#: What may not be missing on the page.
+FIGURES = range(1, 11)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its finding."""
+
+    experiment: Experiment
+    claim: Claim
+    finding: Finding
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict."""
+        return self.finding.verdict
+
+    @property
+    def tone(self) -> str:
+        """The class of the verdict."""
+        return TONES[self.verdict]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Experiment and claim."""
+        return self.experiment.name, self.claim.key
+
+    @property
+    def numbers(self) -> list[int]:
+        """The paper's figures that print it."""
+        return [int(n) for n in re.findall(r"\d+", self.claim.where)] if self.claim.where.startswith("Fig") else []
+
+
+def rows_for(experiment: Experiment, table: Any) -> Any:
+    """The rows of an experiment and of those that it reads."""
+    return table[table["experiment"].isin([experiment.name, *experiment.reads])]
+
+
+def judge(experiments: Mapping[str, Experiment], table: Any, quick: bool) -> list[Judged]:
+    """Every claim with its finding; in a quick run those that need the paper's sizes say so."""
+    out = []
+    for experiment in experiments.values():
+        rows = rows_for(experiment, table)
+        for claim in experiment.claims:
+            finding = claim.judge(rows)
+            if quick and claim.full and finding.verdict is not Verdict.UNDEFINED:
+                finding = replace(finding, verdict=Verdict.FULL)
+            out.append(Judged(experiment, claim, finding))
+    return out
+
+
+def typeset(text: str) -> str:
+    """Minus signs and dashes in place of hyphens between and before numbers."""
+    text = re.sub(r"(?<=[\d%])-(?=\d)", "–", text)
+    text = re.sub(r"(?<![\w-])-(?=[\d.∞])|(?<=\^)-", "−", text)
+    return text.replace(" - ", " − ")
+
+
+def headline(judged: Sequence[Judged]) -> dict[str, Any]:
+    """The counts of verdicts, for printed measurements and for statements."""
+    counted = {}
+    for name, printed, order in (("printed", True, PRINTED), ("stated", False, STATED)):
+        found = Counter(j.verdict for j in judged if j.claim.printed is printed)
+        kinds = [*order, *(v for v in (Verdict.OPEN, Verdict.FULL) if v not in order)]
+        counted[name] = {"total": sum(found.values()), "counts": [(v, found[v]) for v in kinds if found[v]]}
+    return counted
+
+
+def headline_sentence(judged: Sequence[Judged]) -> str:
+    """The headline in one sentence."""
+    counts = headline(judged)["printed"]
+    each = ", ".join(f"{n} {verdict.plural}" for verdict, n in counts["counts"])
+    return f"Of the {counts['total']} measurements that the paper prints: {each}."
+
+
+def draw(experiments: Mapping[str, Experiment], table: Any, folder: Path) -> list[tuple[Experiment, Figure]]:
+    """Draw the figures as SVG files without a date, so that equal numbers give equal files."""
+    import matplotlib
+
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = []
+    for experiment in experiments.values():
+        for figure in experiment.figures:
+            with matplotlib.rc_context({"svg.hashsalt": "projfree", "font.size": 8, "svg.fonttype": "none"}):
+                found = figure.draw(rows_for(experiment, table))
+                if found is not None:
+                    found.savefig(folder / f"{figure.key}.svg", metadata={"Date": None})
+                    drawn.append((experiment, figure))
+    return sorted(drawn, key=lambda pair: (pair[1].number == 0, pair[1].number))
+
+
+def context(experiments: Mapping[str, Experiment], table: Any, entries: Sequence[Any], quick: bool) -> dict[str, Any]:
+    """Everything that the templates show."""
+    judged = judge(experiments, table, quick)
+    about = {name: sorted({str(entry[name]) for entry in entries}) for name in ("date", "machine", "versions")}
+    loads = [entry["load"] for entry in entries if entry["timed"] and entry["load"] is not None]
+    return {
+        "judged": judged,
+        "by_key": {j.key: j for j in judged},
+        "headline": headline(judged),
+        "sentence": headline_sentence(judged),
+        "figures": [(n, [j for j in judged if j.claim.printed and n in j.numbers]) for n in FIGURES],
+        "elsewhere": [j for j in judged if j.claim.printed and not j.numbers],
+        "stated": [j for j in judged if not j.claim.printed],
+        "experiments": list(experiments.values()),
+        "remarks": [line for e in experiments.values() for line in e.remarks(rows_for(e, table))],
+        "text": paper_text,
+        "quick": quick,
+        "about": about,
+        "minutes": sum(entry["seconds"] for entry in entries) / 60,
+        "loads": f"{min(loads)} to {max(loads)}" if loads else "not known",
+        "tones": TONES,
+        "marks": MARKS,
+    }
+
+
+def write_numbers(judged: Sequence[Judged], path: Path) -> None:
+    """The numbers behind the claims: one line for each setting."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(
+            ("experiment", "claim", "place", "paper", "verdict", "setting", "value", "low", "high", "state", "note")
+        )
+        for j in judged:
+            head = (*j.key, j.claim.where, j.claim.paper, j.verdict.value)
+            for s in j.finding.settings:
+                values = [f"{x:.6g}" if x == x else "" for x in (s.value, s.low, s.high)]
+                writer.writerow((*head, s.name, *values, s.state, s.note))
+
+
+def build(experiments: Mapping[str, Experiment], store: Store, folder: Path) -> dict[str, Any]:
+    """Judge what the store holds and write the report into a folder; returns what was shown."""
+    table, entries = store.table(), store.entries()
+    shown = context(experiments, table, entries, store.mode == "quick")
+    shown["drawn"] = draw(experiments, table, folder / "figures")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=jinja2.select_autoescape(["html"]),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(typeset=typeset, number=number)
+    for name in ("report.html", "details.html", "summary.md"):
+        text = environment.get_template(name).render(shown)
+        (folder / name).write_text(re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n", "utf-8")
+    write_numbers(shown["judged"], folder / "numbers.csv")
+    return shown

@@ -1,0 +1,186 @@
+"""The decision rules. Every setting that was measured counts; printed numbers have a band on both sides.
+
+A printed number is *within* its band (reproduced), *beyond* it in the paper's favour (exceeded), or *short* of it:
+
+    slope      within 0.25 of the paper's; beyond if steeper
+    factor     within 1.5 times the paper's, up or down; beyond if larger
+    range      between its ends, rounded as the paper prints them; beyond on the side that favours the paper
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from reproduction.base import Finding, Setting, Verdict
+
+#: The bands of slopes and factors, and the slope from which on -2 counts as reached.
+SLOPE_BAND, FACTOR_BAND, MINUS_TWO = 0.25, 1.5, -1.9
+#: So many settings are listed in a sentence; more are counted there and listed in the file of numbers.
+FEW = 3
+
+
+def select(table: Any, **wanted: Any) -> Any:
+    """The rows whose columns have the wanted values; a list means any of them, a missing column none."""
+    for column, value in wanted.items():
+        if column not in table:
+            return table.iloc[:0]
+        kept = table[column].isin(value) if isinstance(value, list | tuple) else table[column] == value
+        table = table[kept]
+    return table
+
+
+def data_of(rows: Any) -> str:
+    """The data of rows, stand-ins named so, for the column of the report."""
+    if "data" not in rows or not len(rows):
+        return ""
+    pairs = rows[["data", "stand_in"]].dropna().drop_duplicates().to_numpy().tolist()
+    names = [f"stand-in: {name}" if stand_in else f"real: {name}" for name, stand_in in pairs if name]
+    return "; ".join(dict.fromkeys(names))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Where a number lies: ``low`` to ``high`` is the band, ``more`` says whether more favours the paper."""
+
+    low: float
+    high: float
+    more: bool = True
+    digits: int = 9
+
+    def state(self, value: float, bound: str = "") -> str:
+        """Where a value lies, or "open"; ``bound`` is "at least" or "at most" for a value that only bounds it."""
+        if math.isnan(value):
+            return "open"
+        value = round(value, self.digits) if math.isfinite(value) else value
+        where = "within" if self.low <= value <= self.high else "above" if value > self.high else "below"
+        if bound and where != {"at least": "above", "at most": "below"}[bound]:
+            return "open"
+        return {"within": "within", "above": "beyond", "below": "short"}[where] if self.more else self._less(where)
+
+    def _less(self, where: str) -> str:
+        return {"within": "within", "above": "short", "below": "beyond"}[where]
+
+    def at(self, name: str, values: Iterable[float], note: str = "", bound: str = "") -> Setting:
+        """The median of values over starts or rounds at one setting, with their range."""
+        kept = np.array([x for x in values if not math.isnan(x)])
+        if not len(kept):
+            return Setting(name, math.nan, "open", note=note or "no number")
+        middle = float(np.median(kept))
+        state = self.state(middle, bound)
+        return Setting(name, middle, state, float(kept.min()), float(kept.max()), " ".join(filter(None, [bound, note])))
+
+
+def slope_rule(paper: float) -> Rule:
+    """The rule for a printed slope, of which less is steeper."""
+    return Rule(paper - SLOPE_BAND, paper + SLOPE_BAND, more=False)
+
+
+def factor_rule(paper: float) -> Rule:
+    """The rule for a printed factor."""
+    return Rule(paper / FACTOR_BAND, paper * FACTOR_BAND)
+
+
+SLOPE_WORDS = f"reproduced within {SLOPE_BAND:g} on both sides, exceeded if steeper"
+FACTOR_WORDS = f"reproduced within {FACTOR_BAND:g} times on both sides, exceeded if larger"
+
+
+def printed(settings: Sequence[Setting], rows: Any, unit: str = "", words: Mapping[str, str] | None = None) -> Finding:
+    """The finding for a printed number over all settings.
+
+    Reproduced if all are within the band, exceeded if none is short and some are beyond, not reproduced if all are
+    short, and only under a choice else. Open settings are named, and count for nothing else.
+    """
+    said = {"within": "within the band", "beyond": "beyond it", "short": "short of it", "open": "open"} | dict(
+        words or {}
+    )
+    by = {state: [s for s in settings if s.state == state] for state in said}
+    decided = len(settings) - len(by["open"])
+    if not decided:
+        return Finding(Verdict.OPEN, "not measured", "nothing was measured that decides", tuple(settings))
+    if not by["short"]:
+        verdict = Verdict.EXCEEDED if by["beyond"] else Verdict.REPRODUCED
+    else:
+        verdict = Verdict.CHOICE if by["within"] or by["beyond"] else Verdict.NOT_REPRODUCED
+    parts = [f"{said[state]} {_where(found, len(settings))}" for state, found in by.items() if found]
+    return Finding(verdict, shown(settings, unit), "; ".join(parts), tuple(settings), data_of(rows))
+
+
+def statement(
+    settings: Sequence[Setting], rows: Any, yes: str = "so", no: str = "not so", unit: str = "", ours: str = ""
+) -> Finding:
+    """The finding for a statement: it holds if it does at every setting, and fails if it does at none."""
+    by = {state: [s for s in settings if s.state == state] for state in ("yes", "no", "open")}
+    if len(by["open"]) == len(settings):
+        return Finding(Verdict.OPEN, "not measured", "nothing was measured that decides", tuple(settings))
+    verdict = Verdict.SOME if by["yes"] else Verdict.FAILS
+    if not by["no"]:
+        verdict = Verdict.OPEN if by["open"] else Verdict.HOLDS
+    said = {"yes": yes, "no": no, "open": "open"}
+    parts = [f"{said[state]} {_where(found, len(settings))}" for state, found in by.items() if found]
+    return Finding(verdict, ours or shown(settings, unit), "; ".join(parts), tuple(settings), data_of(rows))
+
+
+def _where(found: Sequence[Setting], total: int) -> str:
+    """Which settings, or how many of them where they are many."""
+    if len(found) == total and total > FEW:
+        return f"at all {total} settings"
+    if len(found) > FEW:
+        return f"at {len(found)} of {total} settings"
+    return "at " + " and ".join(", ".join(s.name for s in found).rsplit(", and ", 1))
+
+
+def yes_no(name: str, value: float, holds: bool | None, note: str = "") -> Setting:
+    """A setting of a statement; None is open."""
+    return Setting(name, value, "open" if holds is None else "yes" if holds else "no", note=note)
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A number as it is written in the report."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    size = abs(value)
+    if value == 0:
+        return "0"
+    if size >= 10_000 or size < 0.01:
+        mantissa, exponent = f"{value:.1e}".split("e")
+        power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        return f"{mantissa}·10{power}".replace("-", "−")
+    return f"{value:,.{0 if size >= 100 else 1 if size >= 10 else digits}f}".replace("-", "−")
+
+
+def shown(settings: Sequence[Setting], unit: str = "") -> str:
+    """The values of settings: all of them where they are few, else their range."""
+    known = [s for s in settings if not math.isnan(s.value)]
+    if not known:
+        return "not measured"
+    if len(known) <= FEW:
+        return "; ".join(f"{number(s.value)}{unit} ({s.name})" for s in known)
+    low, high = (number(f([s.value for s in known])) for f in (min, max))
+    return (
+        f"{low}{unit} at all {len(known)} settings"
+        if low == high
+        else f"{low} to {high}{unit} over {len(known)} settings"
+    )
+
+
+def grouped(
+    rows: Any, by: Sequence[str], rule: Rule, label: Callable[..., str], measure: str = "slope"
+) -> list[Setting]:
+    """A setting for each group of rows of one measure, of which the values over starts are taken together."""
+    found = select(rows, measure=measure)
+    if not len(found):
+        return []
+    groups = found.groupby(list(by), sort=False)
+    return [rule.at(label(*key), group["value"]) for key, group in groups]
+
+
+def undefined(finding: Finding, reason: str) -> Finding:
+    """The same settings, for a number that is not defined as the paper states it."""
+    return replace(finding, verdict=Verdict.UNDEFINED, reason=f"{reason}; elsewhere {finding.reason}")
