@@ -9,7 +9,7 @@ THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_
 PYTEST := $(THREADS) $(BIN)/python -m pytest -n $(WORKERS)
 SOURCES := src reproduction tests benchmarks benchmark_norm_ball examples tools docs
 
-.PHONY: test test-all test-reproduction test-minimum slow lint types install format reproduce bench docs docs-serve docs-links clean
+.PHONY: test test-all test-reproduction test-minimum slow lint types install format reproduce reproduce-full bench docs docs-serve docs-links clean
 
 test: lint types
 	$(PYTEST) -m "not slow"
@@ -52,8 +52,12 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix $(wildcard $(SOURCES))
 	$(BIN)/ruff format $(wildcard $(SOURCES))
 
+# The quick run on packaged data: five minutes. The full one takes about an hour and goes on where it was interrupted.
 reproduce: $(STAMP)
-	$(BIN)/python -m reproduction --quick --force --out reproduction-report
+	$(THREADS) $(BIN)/python -m reproduction --quick --force --out reproduction-report
+
+reproduce-full: $(STAMP)
+	$(THREADS) $(BIN)/python -m reproduction --full --out reproduction-full
 
 # Some peers ask for older versions of NumPy, so they live in an environment of their own. `make bench OPTIONS=--commit`
 # writes the tables into benchmarks/results.

@@ -17,6 +17,8 @@ COLOURS = dict(zip((PA, FWPLR, EXACT, OPTION_B, SEARCHED), PALETTE, strict=False
 STYLES = {PA: "-", FWPLR: "--", EXACT: "-.", OPTION_B: ":", SEARCHED: (0, (3, 1, 1, 1, 1, 1))}
 #: Values below this part of the largest are rounding, and are not drawn.
 ROUNDING = 1e-13
+#: Seconds below this are not shown: a clock does not measure them well.
+CLOCK = 1e-4
 
 
 def panels(count: int = 1, height: float = 3.4, width: float = 4.6) -> tuple[Any, list[Any]]:
@@ -49,7 +51,8 @@ def logarithmic(axis: Any, which: str = "xy") -> None:
         (axis.set_xscale if name == "x" else axis.set_yscale)("log")
         low, high = axis.get_xlim() if name == "x" else axis.get_ylim()
         decades = math.log10(high / low) if 0 < low < high else 1.0
-        subs = (1.0,) if decades >= 3.2 else (1.0, 3.0) if decades >= 1.7 else (1.0, 2.0, 3.0, 5.0, 7.0)
+        subs: tuple[float, ...] = (1.0,) if decades >= 3.2 else (1.0, 3.0) if decades >= 1.7 else (1.0, 2.0, 5.0)
+        subs = subs if decades >= 1.0 else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
         if decades < 0.5:
             (axis.set_xscale if name == "x" else axis.set_yscale)("linear")
             continue
@@ -110,7 +113,7 @@ def reference(axis: Any, rows: Any, lines: Mapping[str, float], above: float = 2
         slopes(axis, at, above * value, end, lines)
 
 
-def bars(axis: Any, groups: Mapping[str, Mapping[str, float]], labels: Sequence[str], log: bool = False) -> None:
+def bars(axis: Any, groups: Mapping[str, Mapping[str, float]], labels: Sequence[str]) -> None:
     """Bars in groups: a colour for each name, a place for each label."""
     width = 0.8 / max(1, len(groups))
     for k, (name, values) in enumerate(groups.items()):
@@ -118,8 +121,6 @@ def bars(axis: Any, groups: Mapping[str, Mapping[str, float]], labels: Sequence[
         heights = [values[at] for at in labels if at in values]
         axis.bar(places, heights, width, label=name, color=COLOURS.get(name, PALETTE[k % len(PALETTE)]))
     axis.set_xticks(range(len(labels)), labels, fontsize=7)
-    if log:
-        axis.set_yscale("log")
 
 
 def converged(axis: Any, at: Mapping[str, float]) -> None:

@@ -87,6 +87,11 @@ class Count(NamedTuple):
     values: Array
     at: int | None
 
+    @property
+    def t(self) -> Array:
+        """The iterations of the values."""
+        return np.arange(1, len(self.values) + 1)
+
     def row(self, **place: Any) -> Row:
         """The count; "iterations at least" the length of the run where it did not converge."""
         name = "iterations" if self.at else "iterations at least"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import scipy.sparse
@@ -85,14 +85,10 @@ def ratings(size: Literal["100k", "1m"]) -> tuple[Ratings, Row]:
         return movielens_stand_in(size), {"data": f"generated like {name}", "stand_in": True}
 
 
-def observed(rated: Ratings, users: int | None = None, items: int | None = None) -> Array:
-    """The matrix of ratings, zero where there is none; of the most active users and most rated items if asked."""
+def observed(rated: Ratings) -> Array:
+    """The matrix of ratings, zero where there is none."""
     M = np.zeros(rated.shape)
     M[rated.rows, rated.cols] = rated.values
-    for axis, most in ((1, users), (0, items)):
-        if most is not None:
-            kept = np.sort(np.argsort(-np.count_nonzero(M, axis=axis), kind="stable")[:most])
-            M = M[kept] if axis == 1 else M[:, kept]
     return M
 
 
@@ -201,22 +197,13 @@ class LeastSquares:
         g = self.gradient(w)
         return Minimum(w, self.value(w), max(0.0, float(g @ w) + ball.support(-g)))
 
-    def exact(self, t: int, w: Array, v: Array, g: Array) -> float:
-        """The exact line search on a quadratic, in closed form."""
-        d = v - w
-        fall, curvature = -float(g @ d), float(d @ (self.H @ d))
-        return min(1.0, fall / curvature) if fall > 0 else 0.0
-
     def methods(self, ball: LpBall, start: Array | None = None) -> dict[str, Iterator[Array]]:
         """PA and the Frank-Wolfe methods of `projfree.paper` on an l_2 ball."""
-        steps = {
-            FWPLR: paper.option_a,
-            EXACT: self.exact,
-            SEARCHED: relative_search(self.value),
-            OPTION_B: paper.option_b(self.L),
-        }
-        w = self.zero if start is None else start
-        return methods(self.gradient, oracle_2(ball.radius), w, steps)
+        return methods(self, ball.radius, self.zero if start is None else start)
+
+    def curvature(self, d: Array) -> float:
+        """The second derivative along d."""
+        return float(d @ (self.H @ d))
 
 
 @cache
@@ -240,10 +227,38 @@ def rescaled(radius: float) -> paper.Map:
     return project
 
 
-def methods(gradient: paper.Map, oracle: paper.Map, w: Array, steps: dict[str, paper.Step]) -> dict[str, Any]:
-    """PA, and Frank-Wolfe with each step, from ``w``."""
-    runs: dict[str, Any] = {PA: paper.primal_averaging(gradient, oracle, w, paper.Averaged())}
-    return runs | {name: paper.frank_wolfe(gradient, oracle, w, step) for name, step in steps.items()}
+class Quadratic(Protocol):
+    """What the methods need of a quadratic function; ``curvature(d)`` is its second derivative along d."""
+
+    L: float
+
+    def value(self, w: Array, /) -> float: ...
+    def gradient(self, w: Array, /) -> Array: ...
+    def curvature(self, d: Array, /) -> float: ...
+
+
+def methods(f: Quadratic, radius: float, w: Array) -> dict[str, Any]:
+    """PA, and Frank-Wolfe with each reading of its step, on an l_2 or a Frobenius ball, from ``w``."""
+    oracle = oracle_2(radius)
+    steps = {
+        FWPLR: paper.option_a,
+        EXACT: exact_search(f.curvature),
+        SEARCHED: relative_search(f.value),
+        OPTION_B: paper.option_b(f.L),
+    }
+    runs: dict[str, Any] = {PA: paper.primal_averaging(f.gradient, oracle, w, paper.Averaged())}
+    return runs | {name: paper.frank_wolfe(f.gradient, oracle, w, step) for name, step in steps.items()}
+
+
+def exact_search(curvature: Any) -> paper.Step:
+    """The exact line search on a quadratic, in closed form."""
+
+    def step(t: int, w: Array, v: Array, g: Array) -> float:
+        d = v - w
+        fall, bend = -float(np.sum(g * d)), curvature(d)
+        return min(1.0, fall / bend) if fall > 0 and bend > 0 else 0.0
+
+    return step
 
 
 def relative_search(f: Any, tolerance: float = 1e-4) -> paper.Step:
@@ -274,7 +289,7 @@ class Completion:
         entries = rng.standard_normal(n)
         rest = float(np.sqrt(rng.chisquare(others)))  # the norm of the Gaussian entries that are not observed
         scale = share * radius / math.hypot(float(np.linalg.norm(entries)), rest)
-        self.w0 = scale * np.append(entries, rest)
+        self.w0, self.L = scale * np.append(entries, rest), 2.0 / n
         self.minimum = max(0.0, float(np.linalg.norm(self.y)) - radius) ** 2 / n
 
     def gradient(self, w: Array) -> Array:
@@ -285,18 +300,10 @@ class Completion:
         """The mean of squares."""
         return float(np.mean((w[:-1] - self.y) ** 2))
 
-    def exact(self, t: int, w: Array, v: Array, g: Array) -> float:
-        """The exact line search, in closed form."""
-        d = v - w
-        fall, curvature = -float(g @ d), 2.0 / len(self.y) * float(d[:-1] @ d[:-1])
-        return min(1.0, fall / curvature) if fall > 0 and curvature > 0 else 0.0
+    def curvature(self, d: Array) -> float:
+        """The second derivative along d."""
+        return 2.0 / len(self.y) * float(d[:-1] @ d[:-1])
 
     def methods(self) -> dict[str, Any]:
         """PA and the Frank-Wolfe methods."""
-        steps = {
-            FWPLR: paper.option_a,
-            EXACT: self.exact,
-            SEARCHED: relative_search(self.value),
-            OPTION_B: paper.option_b(2.0 / len(self.y)),
-        }
-        return methods(self.gradient, oracle_2(self.radius), self.w0, steps)
+        return methods(self, self.radius, self.w0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import markupsafe
 
-from reproduction import paper_text
 from reproduction.base import PRINTED, STATED, Claim, Experiment, Figure, Finding, Verdict
-from reproduction.rules import number
 from reproduction.runner import Store
 
 #: The classes of verdicts that share a colour.
@@ -64,6 +64,11 @@ class Judged:
         return [int(n) for n in re.findall(r"\d+", self.claim.where)] if self.claim.where.startswith("Fig") else []
 
 
+def paper_text() -> dict[str, Any]:
+    """What the paper prints and what is wrong in it: tables, theorems, errata, choices."""
+    return tomllib.loads((Path(__file__).parent / "paper.toml").read_text("utf-8"))
+
+
 def rows_for(experiment: Experiment, table: Any) -> Any:
     """The rows of an experiment and of those that it reads."""
     return table[table["experiment"].isin([experiment.name, *experiment.reads])]
@@ -87,6 +92,13 @@ def typeset(text: str) -> str:
     text = re.sub(r"(?<=[\d%])-(?=\d)", "–", text)
     text = re.sub(r"(?<![\w-])-(?=[\d.∞])|(?<=\^)-", "−", text)
     return text.replace(" - ", " − ")
+
+
+def rich(text: str) -> markupsafe.Markup:
+    """The same as HTML, with subscripts and powers."""
+    escaped = str(markupsafe.escape(typeset(text)))
+    powers = re.sub(r"\^(−?[\d./]+)", r"<sup>\1</sup>", escaped)
+    return markupsafe.Markup(re.sub(r"(?<=\w)_(\w+|\*)|(?<=‖)_([z*s])", r"<sub>\1\2</sub>", powers))
 
 
 def headline(judged: Sequence[Judged]) -> dict[str, Any]:
@@ -129,7 +141,7 @@ def context(experiments: Mapping[str, Experiment], table: Any, entries: Sequence
     loads = [entry["load"] for entry in entries if entry["timed"] and entry["load"] is not None]
     return {
         "judged": judged,
-        "by_key": {j.key: j for j in judged},
+        "by_key": {".".join(j.key): j for j in judged},
         "headline": headline(judged),
         "sentence": headline_sentence(judged),
         "figures": [(n, [j for j in judged if j.claim.printed and n in j.numbers]) for n in FIGURES],
@@ -137,7 +149,7 @@ def context(experiments: Mapping[str, Experiment], table: Any, entries: Sequence
         "stated": [j for j in judged if not j.claim.printed],
         "experiments": list(experiments.values()),
         "remarks": [line for e in experiments.values() for line in e.remarks(rows_for(e, table))],
-        "text": paper_text,
+        "text": paper_text(),
         "quick": quick,
         "about": about,
         "minutes": sum(entry["seconds"] for entry in entries) / 60,
@@ -173,7 +185,7 @@ def build(experiments: Mapping[str, Experiment], store: Store, folder: Path) -> 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(typeset=typeset, number=number)
+    environment.filters.update(typeset=typeset, rich=rich)
     for name in ("report.html", "details.html", "summary.md"):
         text = environment.get_template(name).render(shown)
         (folder / name).write_text(re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n", "utf-8")

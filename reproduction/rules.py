@@ -134,6 +134,33 @@ def _where(found: Sequence[Setting], total: int) -> str:
     return "at " + " and ".join(", ".join(s.name for s in found).rsplit(", and ", 1))
 
 
+def every(
+    measure: str,
+    by: Mapping[str, str],
+    level: float,
+    least: bool = False,
+    words: tuple[str, str] = ("within", "above"),
+    of: str = "",
+    **wanted: Any,
+) -> Callable[[Any], Finding]:
+    """The rule for a statement that each value of a measure is at most a level (at least, with ``least``).
+
+    ``by`` maps the columns that tell settings apart to what is written before their values.
+    """
+
+    def judge(table: Any) -> Finding:
+        rows, out = select(table, measure=measure, **wanted), []
+        for _, row in rows.iterrows():
+            cells = [(before, row[name]) for name, before in by.items()]
+            name = ", ".join(f"{before}{x:.3g}" if isinstance(x, float) else f"{before}{x}" for before, x in cells)
+            slack = 1e-9 * abs(level)
+            holds = row["value"] >= level - slack if least else row["value"] <= level + slack
+            out.append(yes_no(name, row["value"], None if math.isnan(row["value"]) else bool(holds)))
+        return statement(out, rows, *words, of)
+
+    return judge
+
+
 def yes_no(name: str, value: float, holds: bool | None, note: str = "") -> Setting:
     """A setting of a statement; None is open."""
     return Setting(name, value, "open" if holds is None else "yes" if holds else "no", note=note)

@@ -111,12 +111,10 @@ def environment() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """The name of the processor as the system gives it."""
-    try:
-        names = re.findall(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text("utf-8"), re.MULTILINE)
-    except OSError:
-        names = []
-    return names[0].strip() if names else platform.processor() or platform.machine()
+    """The name of the processor where the system tells it."""
+    about = Path("/proc/cpuinfo")
+    names = re.findall(r"^model name\s*:\s*(.+)$", about.read_text("utf-8"), re.MULTILINE) if about.exists() else []
+    return names[0] if names else platform.machine()
 
 
 def measure(

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from projfree import GroupBall, LpBall, Objective, SchattenBall, Squared, as_data, paper
-from reproduction.base import Array, Claim, Experiment, Figure, Finding, Mode, Row, Task
+from reproduction.base import Array, Claim, Experiment, Figure, Mode, Row, Task
 from reproduction.drawing import errors, label, logarithmic, panels, slopes
 from reproduction.measure import curve_rows, slope_rows
 from reproduction.problems import certified, year
-from reproduction.rules import MINUS_TWO, select, statement, yes_no
+from reproduction.rules import MINUS_TWO, every, select
 
 RHOS, MOST = (0.3, 0.9), 1_000
 WINDOWS = ((10, 100), (30, 300), (100, 1000))
@@ -66,16 +66,6 @@ def tasks(mode: Mode) -> list[Task]:
     return [rate(mode, name, rho) for name in SETS for rho in RHOS]
 
 
-def judge(table: Any) -> Finding:
-    """Whether the slope on the last window is -1.9 or steeper, for every set and radius."""
-    rows = select(table, measure="slope", window="[100, 1000]")
-    found = [
-        yes_no(f"{name}, ρ = {rho:g}", value, None if np.isnan(value) else value <= MINUS_TWO, "t in [100, 1000]")
-        for name, rho, value in zip(rows["set"], rows["rho"], rows["value"], strict=True)
-    ]
-    return statement(found, rows, "-1.9 or steeper", "flatter")
-
-
 def draw(table: Any) -> Any:
     """The errors on all sets, for each radius."""
     figure, axes = panels(2, 3.6, 5.0)
@@ -101,7 +91,8 @@ EXPERIMENT = Experiment(
     tasks=tasks,
     claims=(
         Claim("rate", "Theorem 1, Section 3.1", "PA falls like 1/t² on l_p, group and Schatten-p balls", "≤ -2",
-              "holds if the slope on [100, 1000] is -1.9 or steeper for every set and radius", judge, False,
+              "holds if the slope on [100, 1000] is -1.9 or steeper for every set and radius",
+              every("slope", {"set": "", "rho": "ρ = "}, MINUS_TWO, window="[100, 1000]"), False,
               "curved-sets"),
     ),
     figures=(Figure("curved-sets", 0, "PA on other strongly convex sets.", draw),),

@@ -22,12 +22,10 @@ from reproduction.problems import (
     least_squares,
     methods,
     observed,
-    oracle_2,
     ratings,
-    relative_search,
     rescaled,
 )
-from reproduction.rules import Rule, number, printed, select
+from reproduction.rules import Rule, printed, select
 
 GD = "GD"
 #: Radius of the runs whose steps are timed, for each scaling of the features, and steps of a run.
@@ -35,70 +33,51 @@ RHOS, STEPS = {"standardised": 0.5, "raw": 0.2}, {"quick": 30, "full": 4}
 
 
 class Dense:
-    """The sum of squares with products that are counted; ``matrix`` is the table."""
+    """The sum of squares over a whole table or matrix, with its products counted.
 
-    def __init__(self, X: Array, y: Array, L: float) -> None:
-        self.X, self.y, self.L, self.products = X, y, L, 0
-        self.start = np.zeros(X.shape[1])
+    ``forward`` and ``backward`` are the products with the table and its transpose, or both the mask of observed
+    entries.
+    """
+
+    def __init__(self, forward: Any, backward: Any, y: Array, L: float, start: Array) -> None:
+        self.forward, self.backward, self.y, self.L, self.start, self.products = forward, backward, y, L, start, 0
 
     def value(self, w: Array) -> float:
         """The sum of squares; one product."""
         self.products += 1
-        return float(np.sum((self.X @ w - self.y) ** 2))
+        return float(np.sum((self.forward(w) - self.y) ** 2))
 
     def gradient(self, w: Array) -> Array:
         """Its gradient; two products."""
         self.products += 2
-        return np.asarray(2.0 * (self.X.T @ (self.X @ w - self.y)))
+        return np.asarray(2.0 * self.backward(self.forward(w) - self.y))
 
-    def exact(self, t: int, w: Array, v: Array, g: Array) -> float:
-        """The exact line search in closed form; one product."""
+    def curvature(self, d: Array) -> float:
+        """The second derivative along d; one product."""
         self.products += 1
-        fall, curvature = float(g @ (w - v)), 2.0 * float(np.sum((self.X @ (v - w)) ** 2))
-        return min(1.0, fall / curvature) if fall > 0 else 0.0
+        return 2.0 * float(np.sum(self.forward(d) ** 2))
 
 
-class DenseCompletion:
-    """The observed quadratic loss on whole matrices."""
-
-    def __init__(self, M: Array) -> None:
-        self.M, self.mask, self.L, self.products = M, (M != 0).astype(float), 2.0, 0
-        rng = np.random.default_rng(0)
-        self.start = rng.standard_normal(M.shape)
-
-    def value(self, W: Array) -> float:
-        """The sum of squares over the observed entries."""
-        self.products += 1
-        return float(np.sum((self.mask * W - self.M) ** 2))
-
-    def gradient(self, W: Array) -> Array:
-        """Its gradient."""
-        self.products += 2
-        return np.asarray(2.0 * (self.mask * W - self.M))
-
-    def exact(self, t: int, W: Array, V: Array, G: Array) -> float:
-        """The exact line search in closed form."""
-        self.products += 1
-        D = self.mask * (V - W)
-        fall, curvature = -float(np.sum(G * D)), 2.0 * float(np.sum(D * D))
-        return min(1.0, fall / curvature) if fall > 0 and curvature > 0 else 0.0
+def of_table(X: Array, y: Array, L: float) -> Dense:
+    """Least squares."""
+    return Dense(lambda w: X @ w, lambda r: X.T @ r, y, L, np.zeros(X.shape[1]))
 
 
-def timed(f: Any, radius: float, mode: Mode, start: Array, **place: Any) -> Iterator[Row]:
+def of_matrix(M: Array) -> Dense:
+    """The observed quadratic loss on a whole matrix, from a random one."""
+    mask = (M != 0).astype(float)
+    return Dense(lambda W: mask * W, lambda R: R, M, 2.0, np.asarray(np.random.default_rng(0).standard_normal(M.shape)))
+
+
+def timed(f: Dense, radius: float, mode: Mode, start: Array, **place: Any) -> Iterator[Row]:
     """Seconds and products of the first steps of each method; the clock goes round the methods."""
 
     def advance(name: str) -> None:
-        steps = {
-            FWPLR: paper.option_a,
-            EXACT: f.exact,
-            SEARCHED: relative_search(f.value),
-            OPTION_B: paper.option_b(f.L),
-        }
-        runs = methods(f.gradient, oracle_2(radius), start, steps)
+        runs = methods(f, radius, start)
         runs[GD] = paper.gradient_descent(f.gradient, rescaled(radius), start, 1.0 / f.L)
         next(islice(runs[name], STEPS[mode] - 1, None))
 
-    names = [PA, FWPLR, EXACT, SEARCHED, OPTION_B] + ([GD] if isinstance(f, Dense) else [])
+    names = [PA, FWPLR, EXACT, SEARCHED, OPTION_B] + ([GD] if start.ndim == 1 else [])
     for name in names:
         f.products = 0
         advance(name)
@@ -115,7 +94,7 @@ def regression(mode: Mode, features: str) -> Task:
     def run() -> Iterator[Row]:
         problem = least_squares(mode, features == "standardised")
         X, y = problem.table.X, problem.table.y
-        f = Dense(X - X.mean(axis=0), y - y.mean(), problem.L * len(y))
+        f = of_table(X - X.mean(axis=0), y - y.mean(), problem.L * len(y))
         radius = problem.ball(2, RHOS[features]).radius
         place = {**problem.place, "problem": "regression", "features": features}
         yield from timed(f, radius, mode, f.start, **place)
@@ -128,7 +107,7 @@ def completion(mode: Mode) -> Task:
 
     def run() -> Iterator[Row]:
         rated, place = ratings("100k" if mode == "quick" else "1m")
-        f = DenseCompletion(observed(rated))
+        f = of_matrix(observed(rated))
         radius = 0.9 * float(np.linalg.norm(rated.values))
         start = np.asarray(f.start * (0.5 * radius / float(np.linalg.norm(f.start))))
         yield from timed(f, radius, mode, start, **place, problem="completion", features="")
@@ -188,13 +167,6 @@ def judge_search(table: Any) -> Finding:
     return printed(search_steps(table), select(table, method=PA), "×", words)
 
 
-def remarks(table: Any) -> list[str]:
-    """Products with the table in a step, which explain its seconds."""
-    rows = select(table, measure="products a step", problem="regression", features="standardised")
-    each = [f"{name} {number(value, 1)}" for name, value in zip(rows["method"], rows["value"], strict=True)]
-    return [f"Products with the table in a step: {', '.join(each)}."] if each else []
-
-
 def draw(table: Any) -> Any:
     """Figure 7: milliseconds of a step."""
     figure, axes = panels(2, 3.4, 5.0)
@@ -226,5 +198,4 @@ EXPERIMENT = Experiment(
               "figure-7", True, True),
     ),
     figures=(Figure("figure-7", 7, "Average time of an iteration of PA, FWPLR and FWLS (in three readings).", draw),),
-    remarks=remarks,
 )  # fmt: skip

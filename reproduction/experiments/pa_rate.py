@@ -33,17 +33,12 @@ from reproduction.rules import MINUS_TWO, SLOPE_WORDS, grouped, number, printed,
 
 RADII = (1.0, 3.0, 6.0, 9.0, 12.0)
 WINDOWS = ((10, 100), (30, 300), (100, 1000))
-MOST = 1_000
+MOST, STARTS = 1_000, {"quick": 2, "full": 3}
 #: Radii in units of the norm of all ratings; the paper's 12,000 is beyond it.
 SHARES, PAPERS_RADIUS = (0.5, 0.9, 1.1), 12_000.0
 COMPLETION_WINDOWS, COMPLETION_MOST = ((2, 20), (4, 40), (10, 100), (30, 300)), 300
 SQUARES_RHOS, SQUARES_MOST = (0.5, 0.7, 0.9, 1.0), 10_000
 SQUARES_WINDOWS = ((10, 100), (100, 1000), (1000, 10_000))
-
-
-def starts(mode: Mode) -> int:
-    """Random starts of each run."""
-    return 2 if mode == "quick" else 3
 
 
 def logistic(mode: Mode, radius: float, encoding: str) -> Task:
@@ -55,7 +50,7 @@ def logistic(mode: Mode, radius: float, encoding: str) -> Task:
         place = {**problem.place, "problem": "logistic", "radius": radius, "encoding": encoding}
         yield {**place, "measure": "minimum", "value": best.value}
         yield {**place, "measure": "gap of the minimum", "value": best.gap}
-        runs: list[tuple[str, Any, int]] = [(PA, PrimalAveraging(), seed) for seed in range(starts(mode))]
+        runs: list[tuple[str, Any, int]] = [(PA, PrimalAveraging(), seed) for seed in range(STARTS[mode])]
         if encoding == ONE_HOT:
             short = FrankWolfe(ShortStep(problem.reference.smoothness()))
             others = {FWPLR: FrankWolfe(OpenLoop()), EXACT: FrankWolfe(ExactLineSearch()), OPTION_B: short}
@@ -82,7 +77,7 @@ def completion(mode: Mode, size: Literal["100k", "1m"], share: float) -> Task:
         radius = share * norm if share else PAPERS_RADIUS
         place = {**place, "problem": "completion", "radius": radius, "rho": radius / norm, "method": PA}
         t = np.arange(1, COMPLETION_MOST + 1)
-        for seed in range(starts(mode)):
+        for seed in range(STARTS[mode]):
             case = Completion(rated, radius, seed)
             values = np.array([case.value(w) for w in islice(case.methods()[PA], COMPLETION_MOST)])
             error = values - case.minimum
@@ -262,16 +257,6 @@ def draw_radii(table: Any) -> Any:
     return figure
 
 
-def draw_squares(table: Any) -> Any:
-    """All methods on least squares."""
-    figure, axes = panels(4, 3.2, 3.9)
-    for axis, rho in zip(axes, SQUARES_RHOS, strict=True):
-        errors(axis, select(table, problem="least squares", rho=rho), first=(PA,))
-        logarithmic(axis)
-        label(axis, f"ρ = {rho:g}", "iteration t", "f(w) - f*")
-    return figure
-
-
 RULE = "holds if the median slope over starts on the last window is -1.9 or steeper at every setting"
 EXPERIMENT = Experiment(
     name="pa_rate",
@@ -305,8 +290,6 @@ EXPERIMENT = Experiment(
         Figure("figure-5", 5, "PA's convergence rate on classification (with the Frank-Wolfe methods beside it) and on "
                "completion. Dashed: the slopes that the paper prints.", draw_5),
         Figure("pa-rate-radii", 0, "Classification on Adult at the other radii.", draw_radii),
-        Figure("pa-rate-squares", 0, "Least squares over l₂ balls: every method has an asymptotic slope of -2 or "
-               "better.", draw_squares),
     ),
     reads=("quasi_convex", "non_convex"),
     remarks=remarks,

@@ -64,7 +64,7 @@ def test_what_the_sdist_holds(packages: tuple[Path, Path]) -> None:
     assert {
         ".github/workflows/ci.yml",
         "benchmark_norm_ball/objective.py",
-        "reproduction/report/assets/page.html",
+        "reproduction/templates/report.html",
         "tools/package_readme.py",
     } <= names
     assert not [
