@@ -46,7 +46,7 @@ def logarithmic(axis: Any, which: str = "xy") -> None:
     """Logarithmic scales that always have three labelled ticks or more, whatever their range."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    for name in which:
+    for name in which if axis.has_data() else "":
         side = axis.xaxis if name == "x" else axis.yaxis
         (axis.set_xscale if name == "x" else axis.set_yscale)("log")
         low, high = axis.get_xlim() if name == "x" else axis.get_ylim()
@@ -73,7 +73,9 @@ def _tick(value: float, _: Any) -> str:
 def curve(axis: Any, t: Any, value: Any, name: str, colour: str | None = None, **style: Any) -> None:
     """One curve; what is not positive or at rounding is left out."""
     t, value = np.asarray(t, dtype=float), np.asarray(value, dtype=float)
-    kept = value > ROUNDING * np.nanmax(value) if len(value) else value > 0
+    kept = value > ROUNDING * max(0.0, np.nanmax(value)) if len(value) else value > 0
+    if not kept.any():
+        return
     chosen: dict[str, Any] = {
         "color": colour or COLOURS.get(name),
         "linestyle": STYLES.get(name, "-"),

@@ -104,7 +104,7 @@ def test_the_search_on_values_finds_steps_far_below_the_absolute_tolerance() -> 
     w, v = np.array([0.0]), np.array([1.0])
     step = relative_search(lambda x: float((x[0] - 3e-5) ** 2))
     assert step(1, w, v, w) == pytest.approx(3e-5, rel=1e-3)
-    assert relative_search(lambda x: float(x[0]))(1, w, v, w) == 0.0
+    assert relative_search(lambda x: float((x[0] + 7.0) ** 2))(1, w, v, w) == 0.0
     assert relative_search(lambda x: float((x[0] - 7.0) ** 2))(1, w, v, w) == 1.0
 
 
