@@ -42,20 +42,22 @@ def label(axis: Any, title: str, x: str, y: str) -> None:
         axis.legend(fontsize=6.5, framealpha=0.8)
 
 
-def logarithmic(axis: Any, which: str = "xy") -> None:
-    """Logarithmic scales that always have three labelled ticks or more, whatever their range."""
+def logarithmic(axis: Any, which: str = "xy", least: float = 0.0) -> None:
+    """Logarithmic scales that always have three labelled ticks or more; x begins at ``least`` or later."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     for name in which if axis.has_data() else "":
-        side = axis.xaxis if name == "x" else axis.yaxis
-        (axis.set_xscale if name == "x" else axis.set_yscale)("log")
+        side, scale = (axis.xaxis, axis.set_xscale) if name == "x" else (axis.yaxis, axis.set_yscale)
+        scale("log")
         low, high = axis.get_xlim() if name == "x" else axis.get_ylim()
-        decades = math.log10(high / low) if 0 < low < high else 1.0
+        if name == "x" and low < least < high:
+            axis.set_xlim(left=least)
+        decades = math.log10(high / low)
+        if decades < 0.5:
+            scale("linear")
+            continue
         subs: tuple[float, ...] = (1.0,) if decades >= 3.2 else (1.0, 3.0) if decades >= 1.7 else (1.0, 2.0, 5.0)
         subs = subs if decades >= 1.0 else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
-        if decades < 0.5:
-            (axis.set_xscale if name == "x" else axis.set_yscale)("linear")
-            continue
         side.set_major_locator(LogLocator(subs=subs, numticks=8))
         side.set_major_formatter(FuncFormatter(_tick))
         side.set_minor_formatter(NullFormatter())

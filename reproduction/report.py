@@ -136,7 +136,7 @@ def draw(experiments: Mapping[str, Experiment], table: Any, folder: Path) -> lis
 
 def context(experiments: Mapping[str, Experiment], table: Any, entries: Sequence[Any], quick: bool) -> dict[str, Any]:
     """Everything that the templates show."""
-    judged = judge(experiments, table, quick)
+    judged = sorted(judge(experiments, table, quick), key=lambda j: (j.numbers or [len(FIGURES) + 1], j.claim.where))
     about = {name: sorted({str(entry[name]) for entry in entries}) for name in ("date", "machine", "versions")}
     loads = [entry["load"] for entry in entries if entry["timed"] and entry["load"] is not None]
     return {

@@ -10,7 +10,7 @@ import numpy as np
 
 from projfree import GroupBall, LpBall, Objective, SchattenBall, Squared, as_data, paper
 from reproduction.base import Array, Claim, Experiment, Figure, Mode, Row, Task
-from reproduction.drawing import errors, label, logarithmic, panels, slopes
+from reproduction.drawing import errors, label, logarithmic, panels, reference
 from reproduction.measure import curve_rows, slope_rows
 from reproduction.problems import certified, year
 from reproduction.rules import MINUS_TWO, every, select
@@ -72,9 +72,7 @@ def draw(table: Any) -> Any:
     for axis, rho in zip(axes, RHOS, strict=True):
         rows = select(table, rho=rho)
         errors(axis, rows, "set")
-        first = select(rows, measure="error", set="l₁.₁", t=100)["value"]
-        if len(first):
-            slopes(axis, 100.0, 2.0 * float(first.iloc[0]), float(MOST), {"-2": -2.0})
+        reference(axis, select(rows, set="l₁.₁"), {"-2": -2.0})
         logarithmic(axis)
         label(axis, f"least squares, ρ = {rho:g}", "iteration t", "f(w) - f*")
     return figure

@@ -92,8 +92,7 @@ def loss_panel(axis: Any, table: Any, features: str, title: str) -> None:
             curve(axis, losses["t"] * each, losses["value"], name, PALETTE[k])
             at[name] = each * float(losses["t"].max())
     converged(axis, at)
-    axis.set_xlim(left=max(axis.get_xlim()[0], CLOCK) if at else None)
-    logarithmic(axis, "x")
+    logarithmic(axis, "x", CLOCK)
     label(axis, title, "seconds", "loss")
 
 

@@ -264,8 +264,7 @@ def loss_panel(axis: Any, table: Any, ball: str, title: str) -> None:
             curve(axis, x, losses["value"], name, PALETTE[k])
             at[name] = float(x[-1])
     converged(axis, at)
-    axis.set_xlim(left=max(axis.get_xlim()[0], CLOCK) if at else None)
-    logarithmic(axis, "x")
+    logarithmic(axis, "x", CLOCK)
     label(axis, title, "seconds", "loss")
 
 

@@ -212,8 +212,7 @@ def loss_panel(axis: Any, table: Any, problem: str, features: str, title: str) -
             curve(axis, losses["t"] * each, losses["value"], name)
             at[name] = each * float(losses["t"].max())
     converged(axis, at)
-    axis.set_xlim(left=max(axis.get_xlim()[0], CLOCK) if at else None)
-    logarithmic(axis)
+    logarithmic(axis, least=CLOCK)
     label(axis, title, "seconds", "loss")
 
 
@@ -250,8 +249,8 @@ def draw_factors(table: Any) -> Any:
         for name in METHODS[1:]:
             found = [s for s in time_factors(table, name, factor_rule(1.0)) if features in s.name]
             if found:
-                x = [float(s.name.rsplit(" ", 1)[1]) for s in found]
-                curve(axis, x, [s.value for s in found], name, marker="o", markersize=3)
+                points = sorted((float(s.name.rsplit(" ", 1)[1]), s.value) for s in found)
+                curve(axis, [x for x, _ in points], [y for _, y in points], name, marker="o", markersize=3)
         for k, paper in enumerate((3.7, 15.6)):
             axis.axhline(paper, color="#222222", linestyle=("--", ":")[k], linewidth=1, label=f"paper: {paper}×")
         logarithmic(axis)
