@@ -10,6 +10,7 @@ import pkgutil
 import platform
 import re
 import time
+import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,8 +25,6 @@ from reproduction.problems import release
 
 #: The folder of the store below that of the report.
 STORE = "measurements"
-#: Digits of a stored number.
-DIGITS = 6
 #: The columns of rows; which of them a row has depends on what was measured.
 COLUMNS = (
     *("experiment", "task", "measure", "value", "data", "stand_in", "n", "problem", "set", "p", "radius", "rho", "d"),
@@ -52,7 +51,8 @@ class Store:
 
     def path(self, experiment: str, task: Task) -> Path:
         """The file of a task."""
-        name = re.sub(r"[^\w.=-]+", "-", task.name)
+        plain = unicodedata.normalize("NFKC", task.name).replace("∞", "inf")
+        name = re.sub(r"[^\w.=-]+", "-", plain, flags=re.ASCII)
         return self.folder / f"{experiment}--{name}.json"
 
     def modes(self) -> set[str]:
@@ -97,7 +97,7 @@ def _short(value: Any) -> Any:
     if isinstance(value, float | np.floating):
         if not math.isfinite(value):
             return str(float(value))
-        return float(f"{float(value):.{DIGITS}g}")
+        return float(f"{float(value):.6g}")
     return value.item() if isinstance(value, np.generic) else value
 
 

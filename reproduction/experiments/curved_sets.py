@@ -17,8 +17,6 @@ from reproduction.rules import MINUS_TWO, every, select
 
 RHOS, MOST = (0.3, 0.9), 1_000
 WINDOWS = ((10, 100), (30, 300), (100, 1000))
-#: Columns of YearPredictionMSD that are predicted beside the year, where the parameter is a matrix.
-OUTPUTS = 4
 SETS: dict[str, Any] = {
     "l₁.₅": (LpBall(1.5, 1.0), lambda r: paper.lp_oracle(1.5, r)),
     "l₁.₁": (LpBall(1.1, 1.0), lambda r: paper.lp_oracle(1.1, r)),
@@ -37,7 +35,8 @@ def rate(mode: Mode, name: str, rho: float) -> Task:
         X = table.X - table.X.mean(axis=0)
         y = table.y - table.y.mean()
         if not one:
-            X, Y = X[:, :-OUTPUTS], np.column_stack([y / y.std(), X[:, -OUTPUTS:]])
+            # The last four columns are predicted beside the year, so that the parameter is a matrix.
+            X, Y = X[:, :-4], np.column_stack([y / y.std(), X[:, -4:]])
             y = Y - Y.mean(axis=0)
         H, b = 2.0 * (X.T @ X) / len(y), 2.0 * (X.T @ y) / len(y)
         unit, oracle = SETS[name]

@@ -17,7 +17,7 @@ from reproduction.measure import curve_rows, slope, window_name
 from reproduction.problems import PA, least_squares, oracle_2
 from reproduction.rules import MINUS_TWO, every, number, select
 
-RHOS, BOUNDS_MOST = (0.5, 0.9, 2.0), 500
+RHOS = (0.5, 0.9, 2.0)
 #: Accuracies asked for in units of f*; theta is epsilon / (4 D).
 EPSILONS, ITSELF = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6), "f itself"
 AT = {"rho": "ρ = "}
@@ -47,7 +47,7 @@ def bounds(mode: Mode, rho: float) -> Task:
                 else paper.primal_averaging(problem.gradient, kept, zero, paper.Averaged())
             )
             total, worst, before, last = 0.0, {"sum": 0.0, "diameter": 0.0}, zero, zero
-            for t, w in enumerate(islice(runs, BOUNDS_MOST), start=1):
+            for t, w in enumerate(islice(runs, 500), start=1):
                 total += float(np.sum((vertices[-1] - (before if name == "FW" else last)) ** 2))
                 before, last = w, vertices[-1]
                 error, scale = problem.error(w, best), 2 * problem.L / (t * (t + 1))
