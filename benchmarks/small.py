@@ -37,7 +37,6 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.estimators.penalty import lasso_alpha, logistic_C, ridge_alpha
 
 SOURCE = str(Path(projfree.__file__).parent)
 README = Path(__file__).parents[1] / "README.md"
@@ -109,9 +108,9 @@ def fit_pairs():
         radius = SHARE * float(np.linalg.norm(np.ravel(free.coef_), p))
         mu = model(p=p, radius=radius).fit(X, target).multiplier_
         if model is ConstrainedClassifier:
-            peer = LogisticRegression(C=logistic_C(mu, radius, n))
+            peer = LogisticRegression(C=radius / (n * mu))
         else:
-            peer = Ridge(alpha=ridge_alpha(mu, radius, n)) if p == 2 else Lasso(alpha=lasso_alpha(mu))
+            peer = Ridge(alpha=mu * n / (2 * radius)) if p == 2 else Lasso(alpha=mu / 2)
         pairs[name] = (model(p=p, radius=radius), peer, X, target)
     return pairs
 

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from projfree.estimators.penalty import lasso_alpha, logistic_C
-
 TIGHTER = tuple(10.0 ** (-k / 2) for k in range(2, 29))
 Answers = list[np.ndarray]
 
@@ -41,7 +39,7 @@ class Peer:
 def sklearn_lasso(p: Any, tol: float) -> Answers:
     from sklearn.linear_model import Lasso, lasso_path
 
-    alphas = np.array([lasso_alpha(goal.multiplier) for goal in p.goals])
+    alphas = np.array([goal.multiplier / 2 for goal in p.goals])
     if p.intercept:
         return [Lasso(alpha=alphas[0], tol=tol, max_iter=100_000).fit(p.csc, p.y).coef_]
     settings = {"precompute": False, "check_input": False, "max_iter": 100_000}
@@ -52,7 +50,7 @@ def celer_lasso(p0: int) -> Callable[[Any, float], Answers]:
     def solve(p: Any, tol: float) -> Answers:
         from celer import Lasso, celer_path
 
-        alphas = np.array([lasso_alpha(goal.multiplier) for goal in p.goals])
+        alphas = np.array([goal.multiplier / 2 for goal in p.goals])
         if p.intercept:
             return [Lasso(alpha=alphas[0], tol=tol, p0=p0, prune=True).fit(p.csc, p.y).coef_]
         return list(celer_path(p.csc, p.y, "lasso", alphas=alphas, tol=tol, p0=p0, prune=1, max_iter=100)[1].T)
@@ -84,7 +82,7 @@ def sklearn_logistic(solver: str) -> Callable[[Any, float], Answers]:
         settings = {"solver": solver, "tol": tol, "max_iter": 10_000, "fit_intercept": p.intercept, "l1_ratio": 1.0}
 
         def fit(goal: Any) -> np.ndarray:
-            C = logistic_C(goal.multiplier, goal.radius, len(p.y), 1.0)
+            C = 1.0 / (len(p.y) * goal.multiplier)
             coefficients = LogisticRegression(C=C, **settings).fit(p.csr, p.y).coef_
             return coefficients[0] if len(coefficients) == 1 else coefficients.T
 
@@ -107,7 +105,7 @@ def adelie(p: Any, tol: float) -> Answers:
 def sklearn_tasks(p: Any, tol: float) -> Answers:
     from sklearn.linear_model import MultiTaskLasso
 
-    alpha = lasso_alpha(p.goals[0].multiplier)
+    alpha = p.goals[0].multiplier / 2
     return [MultiTaskLasso(alpha=alpha, tol=tol, fit_intercept=False, max_iter=100_000).fit(p.csc, p.y).coef_.T]
 
 

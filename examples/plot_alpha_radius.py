@@ -12,13 +12,12 @@ from sklearn.linear_model import Lasso
 
 from projfree import LpBall, Objective, Squared, as_data, path
 from projfree.datasets import load_year_sample
-from projfree.estimators import lasso_alpha
 
 songs = load_year_sample()
 X, y = songs.X[:1000], songs.y[:1000]
 f = Objective(Squared(), as_data(X, y), fit_intercept=True)
 found = path(f, LpBall(1, radius=1.0), np.geomspace(0.3, 40, 25), tol=1e-8)
-alphas = [lasso_alpha(multiplier) for multiplier in found.multipliers]
+alphas = found.multipliers / 2
 
 # %%
 # scikit-learn at these penalties gives coefficients whose norm is the radius.
@@ -28,7 +27,7 @@ norms = [np.abs(Lasso(alpha=alphas[k], tol=1e-8, max_iter=10_000).fit(X, y).coef
 
 figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
 ax.loglog(found.radii, alphas, color="#0072b2", label="projfree: the penalty of each radius")
-ax.loglog(norms, [alphas[k] for k in checked], "o", color="#d55e00", label="scikit-learn: the norm at each penalty")
+ax.loglog(norms, alphas[checked], "o", color="#d55e00", label="scikit-learn: the norm at each penalty")
 ax.set(
     xlabel="radius, the sum of the coefficients' sizes", ylabel="alpha of the lasso", title="One radius for each alpha"
 )

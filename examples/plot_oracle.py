@@ -37,7 +37,7 @@ figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 ax.plot(place, y, ".", color="0.75", label="measured")
 ax.plot(place, truth, color="#d55e00", linewidth=1.2, label="truth")
 ax.step(place, result.w, where="post", color="#0072b2", linewidth=2, label="best rising curve")
-ax.set(xlabel="place", title=f"A mixture of {len(result.active_set.weights)} steps, proved to be the best")
+ax.set(xlabel="place", title=f"A mixture of {len(result.state.active_set.weights)} steps, proved to be the best")
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)
 assert result.status.converged

@@ -66,7 +66,6 @@ PUBLIC = [name for name in NAMES if name != "__version__"]
 BELOW = [
     *(f"datasets.{name}" for name in projfree.datasets.__all__),
     *(f"testing.{name}" for name in projfree.testing.__all__),
-    *(f"estimators.{name}" for name in ("lasso_alpha", "logistic_C", "ridge_alpha")),
     "testing.backends.check_backend",
 ]
 

@@ -6,7 +6,6 @@ from estimators.problems import L1_PENALTY
 from sklearn.linear_model import Lasso, LogisticRegression, MultiTaskLasso, Ridge
 
 from projfree import ConstrainedClassifier, ConstrainedRegressor
-from projfree.estimators import lasso_alpha, logistic_C, ridge_alpha
 
 CLOSE = {"rtol": 0.0, "atol": 1e-6}
 TOL = 1e-11
@@ -25,7 +24,7 @@ def test_ridge(table, radius, weighted):
     X, y, s = table
     s = s if weighted else np.ones(len(y))
     ours = ConstrainedRegressor(radius=radius, tol=TOL).fit(X, y, s)
-    alpha = ridge_alpha(ours.multiplier_, radius, s.sum())
+    alpha = ours.multiplier_ * s.sum() / (2 * radius)
     theirs = Ridge(alpha=alpha, tol=1e-14).fit(X, y, s)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, **CLOSE)
     assert ours.intercept_ == pytest.approx(theirs.intercept_, abs=1e-6)
@@ -35,7 +34,7 @@ def test_ridge(table, radius, weighted):
 def test_lasso(table, radius, positive):
     X, y, _ = table
     ours = ConstrainedRegressor(p=1, radius=radius, tol=TOL, positive=positive).fit(X, y)
-    theirs = Lasso(alpha=lasso_alpha(ours.multiplier_), tol=1e-14, max_iter=100_000, positive=positive).fit(X, y)
+    theirs = Lasso(alpha=ours.multiplier_ / 2, tol=1e-14, max_iter=100_000, positive=positive).fit(X, y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, **CLOSE)
     np.testing.assert_array_equal(np.abs(ours.coef_) > 1e-9, theirs.coef_ != 0)
     if positive:
@@ -46,7 +45,7 @@ def test_multitask_lasso(table):
     X, y, _ = table
     Y = np.column_stack([y, X[:, 0] - X[:, 3], np.roll(y, 1)])
     ours = ConstrainedRegressor(norm="group", p=2, q=1, radius=2.0, tol=TOL, max_iter=50_000).fit(X, Y)
-    theirs = MultiTaskLasso(alpha=lasso_alpha(ours.multiplier_), tol=1e-14, max_iter=100_000).fit(X, Y)
+    theirs = MultiTaskLasso(alpha=ours.multiplier_ / 2, tol=1e-14, max_iter=100_000).fit(X, Y)
     assert ours.coef_.shape == theirs.coef_.shape == (3, 8)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, **CLOSE)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, **CLOSE)
@@ -59,7 +58,7 @@ def test_logistic_regression(table, p, radius, weighted):
     X, y, s = table
     s, labels = s if weighted else np.ones(len(y)), np.where(y > 2.0, "above", "below")
     ours = ConstrainedClassifier(p=p, radius=radius, tol=TOL).fit(X, labels, s)
-    C = logistic_C(ours.multiplier_, radius, s.sum(), p)
+    C = (radius if p == 2 else 1.0) / (s.sum() * ours.multiplier_)
     if p == 2:
         theirs = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-14).fit(X, labels, s)
     else:  # the one solver with an l_1 penalty that leaves the intercept alone
@@ -75,7 +74,7 @@ def test_multinomial_logistic_regression(table):
     X, y, _ = table
     labels = np.digitize(y, [-3.0, 3.0])
     ours = ConstrainedClassifier(radius=1.5, tol=TOL).fit(X, labels)
-    C = logistic_C(ours.multiplier_, 1.5, len(y))
+    C = 1.5 / (len(y) * ours.multiplier_)
     theirs = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-14).fit(X, labels)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, **CLOSE)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=0, atol=1e-6)
@@ -89,7 +88,7 @@ def test_group_lasso_of_skglm(table):
     X, y, _ = table
     groups = [[0, 1], [2, 3, 4], [5], [6, 7]]
     ours = ConstrainedRegressor(norm="group", feature_groups=groups, radius=2.0, tol=TOL, max_iter=50_000).fit(X, y)
-    theirs = skglm.GroupLasso(groups=groups, alpha=lasso_alpha(ours.multiplier_), tol=1e-12, max_iter=1000)
+    theirs = skglm.GroupLasso(groups=groups, alpha=ours.multiplier_ / 2, tol=1e-12, max_iter=1000)
     theirs.fit(X, y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, **CLOSE)
     assert ours.intercept_ == pytest.approx(theirs.intercept_, abs=1e-6)

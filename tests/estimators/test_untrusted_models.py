@@ -49,7 +49,6 @@ DAMAGE = {
     "intercept": (fitted(intercept_=np.ones(5)), "intercept_ has the shape"),
     "infinite": (fitted(intercept_=np.inf), "intercept_ has entries that are no finite numbers"),
     "a method": (fitted(predict=3.0), "'predict' is no fitted attribute"),
-    "a property": (fitted(sparse_coef_=3.0), "'sparse_coef_' is no fitted attribute"),
     "private": (fitted(__class__=3.0), "'__class__' is no fitted attribute"),
     "features": (fitted(n_features_in_="3"), "n_features_in_ is no number of features"),
     "names": (fitted(feature_names_in_=np.array(["a", "b"])), "feature_names_in_ has not 3 names"),

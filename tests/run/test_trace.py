@@ -74,12 +74,6 @@ def test_recording_changes_nothing_else():
         assert (run.value, run.bound, run.n_passes) == (runs[0].value, runs[0].bound, runs[0].n_passes)
 
 
-def test_to_pandas(trace):
-    frame = trace.to_pandas()
-    assert list(frame) == COLUMNS
-    np.testing.assert_array_equal(frame["gap"], trace["gap"])
-
-
 @pytest.fixture
 def pyplot():
     import matplotlib as mpl

@@ -28,7 +28,6 @@ from projfree import (
     minimize,
     path,
 )
-from projfree.estimators.penalty import logistic_C
 from projfree.solvers.hessian_free import sphere_step
 
 SMOOTH = tuple(name for name in CONVEX if name not in ("calls", "perturbed"))
@@ -103,7 +102,7 @@ def test_scikit_learn_agrees(intercept):
     A, u = wide()
     y = np.sign(u[:, 0])
     found = minimize(Objective(Logistic(), as_data(A, y), intercept), LpBall(2, 4.0), HessianFreeNewton(), tol=1e-12)
-    C = logistic_C(found.multiplier, 4.0, len(y))
+    C = 4.0 / (len(y) * found.multiplier)
     model = LogisticRegression(C=C, fit_intercept=intercept, tol=1e-10, max_iter=10_000).fit(A, y)
     np.testing.assert_allclose(found.w, model.coef_[0], atol=1e-5 * np.abs(found.w).max())
 

@@ -66,7 +66,7 @@ def logistic(**kwargs):
 
 def sound(result, ball):
     """The active set is one: weights of a mixture that is the iterate, and each vertex in the set, none twice."""
-    active = result.active_set
+    active = result.state.active_set
     assert isinstance(active, ActiveSet)
     assert active.weights.sum() == pytest.approx(1.0, abs=1e-13)
     assert np.all(active.weights > 0.0)
@@ -136,7 +136,7 @@ def test_several_outputs():
         assert result.status.converged
         assert result.value == pytest.approx(best.value, rel=1e-6)
         sound(result, LpBall(1, 1.5))
-        assert result.active_set.vertices.shape[1:] == (D, 3)
+        assert result.state.active_set.vertices.shape[1:] == (D, 3)
 
 
 def test_a_black_box():
@@ -154,7 +154,7 @@ def test_zero_gradient():
     result = minimize(QuadraticForm(np.eye(3), np.zeros(3)), LpBall(1, 1.0), PairwiseFrankWolfe(), tol=1e-9)
     np.testing.assert_array_equal(result.w, 0.0)
     assert result.n_iter == 1
-    assert len(result.active_set) == 1
+    assert len(result.state.active_set) == 1
 
 
 @pytest.mark.parametrize("solver", [*WAYS, *EAGER], ids=repr)

@@ -2,9 +2,6 @@ from projfree.completion.cross_validation import MatrixCompletionCV as MatrixCom
 from projfree.completion.estimator import MatrixCompletion as MatrixCompletion
 from projfree.estimators.classifier import ConstrainedClassifier as ConstrainedClassifier
 from projfree.estimators.classifier import ConstrainedClassifierCV as ConstrainedClassifierCV
-from projfree.estimators.penalty import lasso_alpha as lasso_alpha
-from projfree.estimators.penalty import logistic_C as logistic_C
-from projfree.estimators.penalty import ridge_alpha as ridge_alpha
 from projfree.estimators.regressor import ConstrainedRegressor as ConstrainedRegressor
 from projfree.estimators.regressor import ConstrainedRegressorCV as ConstrainedRegressorCV
 from projfree.estimators.saving import load as load

@@ -227,14 +227,6 @@ class LinearModel:
         check_is_fitted(self, "coef_")
         save(self, path)
 
-    @property
-    def sparse_coef_(self) -> Any:
-        """``coef_`` as a SciPy CSR array with one row for each output; small where p is 1."""
-        import scipy.sparse as sp
-
-        check_is_fitted(self, "coef_")
-        return sp.csr_array(np.atleast_2d(self.coef_))
-
     def coef_frame(self) -> Any:
         """The coefficients as a pandas table: features as rows, outputs as columns, the intercept last.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +13,6 @@ from projfree.checks import Array, real_array
 from projfree.run.certificate import Certificate
 from projfree.solvers.base import Solver, State
 from projfree.solvers.choose import Plan
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from projfree.solvers.pairwise import ActiveSet
 
 COLUMNS = ("iteration", "passes", "seconds", "value", "bound", "gap", "gamma")
 
@@ -60,12 +55,6 @@ class Trace:
     def columns(self) -> dict[str, Array]:
         """All columns by name."""
         return {name: self[name] for name in COLUMNS}
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The trace as a data frame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.columns())
 
     def plot(self, x: str = "passes", ax: Any = None) -> Any:
         """Draw the gap against passes, iterations or seconds on logarithmic axes; returns the axes."""
@@ -192,11 +181,6 @@ class Result:
     multiplier: float | None = None
     plan: Plan | None = None
     compile_seconds: float = 0.0
-
-    @property
-    def active_set(self) -> ActiveSet | None:
-        """The vertices that the last iterate is a mixture of and their weights; None but for `PairwiseFrankWolfe`."""
-        return self.state.active_set
 
     @property
     def multipliers(self) -> Array | None:

@@ -166,7 +166,7 @@ class PairwiseFrankWolfe(Solver):
     >>> from projfree import LpBall, Objective, PairwiseFrankWolfe, Squared, as_data, minimize
     >>> f = Objective(Squared(), as_data(np.diag([1.0, 2.0, 3.0]), [1.0, 1.0, 1.0]))
     >>> result = minimize(f, LpBall(1, radius=0.7), PairwiseFrankWolfe(), tol=1e-9)
-    >>> result.w.round(4), result.active_set.weights.round(4)
+    >>> result.w.round(4), result.state.active_set.weights.round(4)
     (array([0.1673, 0.2918, 0.2408]), array([0.344 , 0.4169, 0.2391]))
     """
 
