@@ -124,7 +124,8 @@ def draw(experiments: Mapping[str, Experiment], table: Any, folder: Path) -> lis
 
     folder.mkdir(parents=True, exist_ok=True)
     drawn = []
-    for experiment in experiments.values():
+    measured = set(table["experiment"])
+    for experiment in (e for e in experiments.values() if e.name in measured):
         for figure in experiment.figures:
             with matplotlib.rc_context({"svg.hashsalt": "projfree", "font.size": 8, "svg.fonttype": "none"}):
                 found = figure.draw(rows_for(experiment, table))

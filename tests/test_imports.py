@@ -37,7 +37,7 @@ LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 TOGETHER = {"completion", "estimators"}
 # Side branches: real data serve the command, not the mathematics; the laws serve tests, ours and other people's.
 ONLY_FOR = {"datasets": {"datasets", "cli"}, "testing": {"testing"}}
-HEAVY = ["numba", "sklearn", "dask", "pandas", "matplotlib", "pyarrow", "plotly", "cvxpy"]
+HEAVY = ["numba", "sklearn", "dask", "pandas", "matplotlib", "pyarrow", "cvxpy"]
 
 
 def part_of(file: Path) -> str:
