@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import resources
+from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from projfree.cli import options
-from projfree.cli.output import Report, command
-from projfree.datasets import load_movielens, load_school, load_year
-from projfree.datasets.sources import SOURCES, cached, given
+from projfree.cli.output import Report, check_place, command, write_csv
+from projfree.datasets import load_movielens, load_school, load_year, load_year_sample
+from projfree.datasets.adult import COLUMNS, NUMERIC
+from projfree.datasets.sources import SOURCES, cached, given, packaged
 
 app = typer.Typer(no_args_is_help=True, help="List, get and locate data sets.")
 PACKAGED = {"adult": "adult.npz", "year-sample": "year_sample.npz"}
@@ -54,10 +57,34 @@ def list_(printing: options.Printing) -> Report:
     return Report({name: {"what": what, "where": places[name]} for name, what in ABOUT.items()}, "\n".join(lines))
 
 
-@app.command("get", epilog="Example:\n\nprojfree data get movielens-100k")
+def _table(name: str) -> Any:
+    """A packaged data set as a table, the target last."""
+    import pandas as pd
+
+    if name == "year-sample":
+        songs = load_year_sample()
+        return pd.DataFrame(songs.X, columns=list(songs.feature_names)).assign(year=songs.y)
+    arrays = packaged("adult.npz")
+    columns = {one: arrays[one] if one in NUMERIC else arrays[f"levels {one}"][arrays[one]] for one in COLUMNS}
+    return pd.DataFrame(columns).assign(income=np.where(arrays["label"], ">50K", "<=50K"))
+
+
+@app.command("get", epilog="Examples:\n\nprojfree data get movielens-100k\n\nprojfree data get adult --out adult.csv")
 @command
-def get(name: Name, printing: options.Printing) -> Report:
+def get(
+    name: Name,
+    printing: options.Writing,
+    out: Annotated[
+        Path | None, typer.Option(help="A CSV file to write a packaged data set to.", rich_help_panel="Output")
+    ] = None,
+) -> Report:
     """Download a data set into the cache unless it is here, check it, and print where it is."""
+    if out is not None:
+        if name not in PACKAGED:
+            raise ValueError(f"--out is for packaged data sets, {', '.join(PACKAGED)}, got {name!r}; leave it out.")
+        check_place(out, [], printing.force)
+        count = write_csv([_table(name)], out, [], printing.force)
+        return Report({"rows": count, "out": str(out)}, f"{count:,} rows written to {out}", out)
     if _place(name) is None:
         LOADERS[name]()
     place = str(_place(name))
