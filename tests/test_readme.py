@@ -2,15 +2,12 @@
 
 import contextlib
 import io
-import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from projfree.cli.app import app
