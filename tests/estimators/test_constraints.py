@@ -113,8 +113,8 @@ def test_radius_by_cross_validation(table):
     ("settings", "message"),
     [
         ({"radius": None}, "need a `radius`"),
-        ({"signs": {"agee": 1}}, "must name columns of `X`, got 'agee'"),
-        ({"signs": {9: 1}}, "numbers below 6, got 9"),
+        ({"signs": {"agee": 1}}, "must name columns of `X`, .* got 'agee'"),
+        ({"signs": {9: 1}}, "below 6, got 9"),
         ({"signs": {"age": 2}}, "must be 1, -1 or 0"),
         ({"signs": ["age"]}, "must be a dictionary"),
         ({"order": ["b1", "b2"]}, "list of lists"),

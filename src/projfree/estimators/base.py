@@ -29,7 +29,6 @@ from projfree.estimators.inputs import (
     from_outside,
     is_path,
     numbers_of_tasks,
-    on_cluster,
     refuse_columns,
     refuse_missing_targets,
     row_weights,
@@ -130,9 +129,9 @@ class LinearModel:
 
     # ------------------------------------------------------------------ rows, problem and set
 
-    def _training_set(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
+    def _training_set(self, X: Any, y: Any, sample_weight: Any, client: Any = None) -> TrainingSet:
         """Features, targets and weights of a fit, checked together."""
-        X, y, sample_weight = from_outside(X, y, sample_weight)
+        X, y, sample_weight = from_outside(X, y, sample_weight, client)
         if isinstance(X, Data):
             return TrainingSet(self._data_targets(as_training_data(self, X, y, sample_weight)), np.zeros(0))
         refuse_masked(X=X, y=y, sample_weight=sample_weight)
@@ -280,9 +279,8 @@ class LinearModel:
             As in `fit`.
         """
         check_is_fitted(self, "coef_")
-        X, y, sample_weight = on_cluster(client, X, y, sample_weight)
-        if isinstance(X, Data) or is_dask(X):
-            data: Data = X if isinstance(X, Data) else as_data(X, y, sample_weight)
+        if client is not None or isinstance(X, Data) or is_dask(X):
+            data: Data = X if isinstance(X, Data) else as_data(X, y, sample_weight, client=client)
             refuse_other_columns(self, data)
             return self._data_score(data)
         return self._array_score(X, *scored_columns(self, X, y, sample_weight))
@@ -319,7 +317,7 @@ class SingleFit(LinearModel):
             The cluster that has the rows of a Dask collection or reads a Parquet folder; by default the active one has
             those of collections.
         """
-        return self._fit(self._training_set(*on_cluster(client, X, y, sample_weight)))
+        return self._fit(self._training_set(X, y, sample_weight, client))
 
     def _fit(self, rows: TrainingSet, start: Array | None = None) -> Any:
         """Minimise the loss of these rows over the ball, and set the attributes."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
+from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -17,7 +18,7 @@ from projfree.data import Data
 from projfree.estimators.base import LinearModel, SingleFit
 from projfree.estimators.cv import CrossValidated
 from projfree.estimators.dask import lazy_on_dask
-from projfree.estimators.inputs import Encode, TrainingSet, balanced_weights, class_weighted, weights_of_classes
+from projfree.estimators.inputs import ClassFactors, ClassTotals, Encode, TrainingSet
 from projfree.estimators.scores import accuracy_on_data, predicted_classes
 from projfree.losses import Logistic, Softmax, SquaredHinge, SquaredSigmoid
 from projfree.losses.base import Loss
@@ -64,9 +65,10 @@ class Classification(LinearModel, ClassifierMixin, BaseEstimator):
         if len(found) != 1:
             raise ValueError(f"`fit(data)` needs one label a row, got targets with {len(found)} columns.")
         self._set_classes(found[0])
+        factors = None
         if self.class_weight is not None:
-            data = class_weighted(data, self.classes_, self._weights_of_classes)
-        return data.with_targets(Encode(self.classes_, self._loss().coupled))
+            factors = ClassFactors(found[0], self._weights_of_classes(ClassTotals(found[0]).of(data)))
+        return data.with_targets(Encode(found[0], self._loss().coupled), factors)
 
     def _set_classes(self, classes: Array) -> None:
         if len(classes) < 2:
@@ -78,8 +80,15 @@ class Classification(LinearModel, ClassifierMixin, BaseEstimator):
     def _weights_of_classes(self, totals: Array) -> Array:
         """The weight of each class, where the rows of each have these total weights."""
         if self.class_weight == "balanced":  # scikit-learn takes weights of rows here since 1.7
-            return balanced_weights(totals)
-        return weights_of_classes(self.class_weight, self.classes_)
+            return np.asarray(totals.sum() / (len(totals) * np.where(totals > 0, totals, 1.0)))
+        factors: Array = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
+        if factors.min() < 0.0:
+            label = shown(self.classes_[factors.argmin()])
+            raise ValueError(
+                f"`class_weight` must hold no negative weight, got {factors.min():g} for the class {label}; "
+                "drop its rows, or give it a positive weight."
+            )
+        return factors
 
     def _loss(self, rows: TrainingSet | None = None) -> Loss:
         k = len(self.classes_)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from projfree.checks import Array, flag, instance, shown
+from projfree.estimators.inputs import column_names, column_number
 from projfree.sets import Constrained, ConstraintSet, Rows
 from projfree.sets.rows import bounds, order
 
@@ -22,8 +24,6 @@ def is_constrained(model: Any) -> bool:
 
 def constrained_ball(model: Any, ball: ConstraintSet, shape: tuple[int, ...], problem: Any) -> ConstraintSet:
     """The ball, cut by the constraints that an estimator was given, in the coordinates of its problem."""
-    if not is_constrained(model):
-        return ball
     if len(shape) > 1:
         raise ValueError(
             f"constraints need one output, got coefficients of shape {shape}; fit one model for each output or class."
@@ -33,9 +33,9 @@ def constrained_ball(model: Any, ball: ConstraintSet, shape: tuple[int, ...], pr
     rows = given_rows(model)
     if flag("positive", model.positive):
         rows.append(bounds(range(shape[0]), 0.0))
-    names = {str(name): j for j, name in enumerate(getattr(model, "feature_names_in_", ()))}
+    place = partial(column_number, "constraints", names=column_names(model), d=shape[0])
     scale = np.ones(shape) if problem.scaling is None else problem.scaling[1]
-    placed = [each.at(lambda column: _place(column, names, shape[0])).scaled(1.0 / scale) for each in rows]
+    placed = [each.at(place).scaled(1.0 / scale) for each in rows]
     return Constrained(ball, placed)
 
 
@@ -75,14 +75,3 @@ def _mapping(name: str, given: Any, example: str) -> Mapping[Hashable, Any]:
     if given is not None and not isinstance(given, Mapping):
         raise TypeError(f"`{name}` must be a dictionary with columns as keys such as {example}, got {shown(given)}.")
     return {} if given is None else given
-
-
-def _place(column: Hashable, names: Mapping[str, int], d: int) -> int:
-    """The number of a column that is given by its name or by its number."""
-    if isinstance(column, str):
-        if column not in names:
-            raise ValueError(f"constraints must name columns of `X`, got {shown(column)}.")
-        return names[column]
-    if isinstance(column, bool) or not isinstance(column, int | np.integer) or not -d <= column < d:
-        raise ValueError(f"constraints must name columns of `X`, or give numbers below {d}, got {shown(column)}.")
-    return int(column) % d

@@ -26,7 +26,7 @@ from projfree.data.convert import is_dask
 from projfree.data.tables import ChunkedData
 from projfree.estimators.base import LinearModel
 from projfree.estimators.constraints import is_constrained
-from projfree.estimators.inputs import TrainingSet, from_outside, on_cluster, scored_columns
+from projfree.estimators.inputs import TrainingSet, from_outside, scored_columns
 from projfree.estimators.paths import PathSolver, RadiusPath, Solution
 from projfree.estimators.plots import plot_path, plot_scores
 from projfree.estimators.problem import ZERO_RADIUS, Problem, norm_and_exponent, own_norm
@@ -139,7 +139,7 @@ class CrossValidated(LinearModel):
                 f"constraints on coefficients need radii to choose from, got `radii={wanted}`; give a list that begins "
                 "at or above the smallest radius for which the constraints can hold."
             )
-        X, y, sample_weight = from_outside(*on_cluster(client, X, y, sample_weight))
+        X, y, sample_weight = from_outside(X, y, sample_weight, client)
         rows = self._training_set(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         folds = self._folds(X, y, sample_weight, rows, params, seed)
@@ -300,8 +300,7 @@ class CrossValidated(LinearModel):
         **params
             With metadata routing, what the scorer asks for.
         """
-        X, y, sample_weight = on_cluster(client, X, y, sample_weight)
-        if isinstance(X, Data) or is_dask(X):
+        if client is not None or isinstance(X, Data) or is_dask(X):
             self._refuse_scorer()
         elif self.scoring is not None:
             y, sample_weight = scored_columns(self, X, y, sample_weight)
@@ -309,7 +308,7 @@ class CrossValidated(LinearModel):
             if get_config()["enable_metadata_routing"]:
                 given = process_routing(self, "score", **given, **params).scorer.score
             return float(check_scoring(self, scoring=self.scoring)(self, X, y, **given))
-        return super().score(X, y, sample_weight)
+        return super().score(X, y, sample_weight, client=client)
 
     def plot_path(self, ax: Any = None, *, most: int = 10) -> Any:
         """Draw the coefficients against the radius for the chosen p; returns the axes.

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import compute_class_weight
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight
 
 from projfree.algebra import Point, frozen
-from projfree.checks import Array, is_missing, shown
+from projfree.checks import Array, is_missing, is_sparse, shown
 from projfree.data import Data, as_data
 from projfree.data.convert import is_dask, is_frame
 from projfree.data.local import checked_weights
@@ -66,27 +66,30 @@ def row_weights(sample_weight: Any, X: Any) -> Array | None:
 # ---------------------------------------------------------------------- columns
 
 
+def column_number(setting: str, column: Any, names: Mapping[Any, int], d: int) -> int:
+    """The number of a column of ``X`` that is given by its name or by its number."""
+    if isinstance(column, Hashable) and column in names:
+        return names[column]
+    if isinstance(column, bool) or not isinstance(column, int | np.integer) or not -d <= column < d:
+        raise ValueError(
+            f"{setting} must name columns of `X`, or give their numbers, which are below {d}, got {shown(column)}."
+        )
+    return int(column) % d
+
+
+def column_names(model: Any) -> dict[str, int]:
+    """The names of the columns of a fit with their numbers; empty where they have none."""
+    return {str(name): j for j, name in enumerate(getattr(model, "feature_names_in_", ()))}
+
+
 def take_column(X: Any, column: int | str) -> tuple[Any, Array]:
     """The table without one column, named or numbered, and that column, which holds the labels of tasks."""
-    if hasattr(X, "columns"):
-        names = list(X.columns)
-        if column not in names and isinstance(column, int) and -len(names) <= column < len(names):
-            column = names[column]
-        if column not in names:
-            raise ValueError(f"`task` must name a column of `X`, got {shown(column)}.")
-        rest, labels = X.drop(columns=[column]) if hasattr(X, "iloc") else X.drop(column), np.asarray(X[column])
-    else:
-        X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
-        whole = isinstance(column, int | np.integer)
-        if not whole or X.ndim != 2 or not -X.shape[1] <= int(column) < X.shape[1]:
-            raise ValueError(
-                f"`task` must be the number of a column where `X` has no names, got {shown(column)} for an `X` of "
-                f"shape {X.shape}."
-            )
-        column = int(column) % X.shape[1]
-        own = X[:, [column]]
-        rest, labels = X[:, np.arange(X.shape[1]) != column], own.toarray() if hasattr(own, "toarray") else own
-    labels = np.ravel(labels)
+    X = X.tocsc() if is_sparse(X) else X if hasattr(X, "columns") else np.asarray(X)
+    names = {name: j for j, name in enumerate(getattr(X, "columns", ()))}
+    own = column_number("`task`", column, names, X.shape[-1])
+    others = np.delete(np.arange(X.shape[-1]), own)
+    rest, labels = (_safe_indexing(X, part, axis=1) for part in (others, [own]))
+    labels = np.ravel(labels.toarray() if is_sparse(labels) else labels)
     plain = labels.tolist()
     gone = [row for row, label in enumerate(plain) if is_missing(label)]
     if gone or 0 < sum(isinstance(label, str) for label in plain) < len(plain):
@@ -108,21 +111,9 @@ def free_columns(free: Any, d: int, model: Any) -> tuple[int, ...]:
     """The numbers of the columns of a fit that the ball does not hold, in increasing order."""
     if free is None:
         return ()
-    chosen = np.atleast_1d(np.asarray(free))
-    if chosen.dtype.kind in "OUT":
-        known = {str(name): j for j, name in enumerate(getattr(model, "feature_names_in_", ()))}
-        missing = [str(name) for name in chosen if str(name) not in known]
-        if missing:
-            raise ValueError(f"`free` must name columns of `X`, got {shown(missing[0])}.")
-        chosen = np.array([known[str(name)] for name in chosen])
-    elif chosen.dtype == bool and chosen.shape == (d,):
-        chosen = np.flatnonzero(chosen)
-    whole = chosen.dtype.kind in "iu" and chosen.ndim == 1
-    if not whole or (len(chosen) and not -d <= chosen.min() <= chosen.max() < d):
-        raise ValueError(
-            f"`free` must be numbers of columns below {d}, their names or a mask of all of them, got {shown(free)}."
-        )
-    out = tuple(np.unique(chosen % d).tolist())
+    chosen, names = np.atleast_1d(np.asarray(free)), column_names(model)
+    chosen = np.flatnonzero(chosen) if chosen.dtype == bool and chosen.shape == (d,) else chosen
+    out = tuple(sorted({column_number("`free`", each, names, d) for each in chosen.tolist()}))
     if len(out) == d:
         raise ValueError(
             "`free` must leave at least one column for the ball; without one there is nothing to constrain."
@@ -175,24 +166,19 @@ def is_path(X: Any) -> bool:
     return isinstance(X, str | os.PathLike)
 
 
-def from_outside(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+def from_outside(X: Any, y: Any, sample_weight: Any, client: Any = None) -> tuple[Any, Any, Any]:
     """Tables outside memory as a data class that holds targets and weights; anything else as it is.
 
     Paths, and memory maps of more bytes than a pass keeps in memory, are read chunk by chunk; Dask collections stay
-    where they are.
+    where they are, and a client reads Parquet folders on its cluster.
     """
     large = isinstance(X, np.memmap) and X.nbytes > MEMORY
-    if not is_path(X) and not large and not is_dask(X):
+    if client is None and not is_path(X) and not large and not is_dask(X):
         return X, y, sample_weight
-    if y is None:
+    if y is None and client is None:
         what = "collection" if is_dask(X) else "path"
         raise ValueError(f"`fit({what}, y)` needs targets: an array, or with Parquet the name of a column.")
-    return as_data(X, y, sample_weight), None, None
-
-
-def on_cluster(client: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """Collections and Parquet folders as data on the cluster of a client; anything as it is without one."""
-    return (X, y, sample_weight) if client is None else (as_data(X, y, sample_weight, client=client), None, None)
+    return as_data(X, y, sample_weight, client=client), None, None
 
 
 def as_training_data(model: Any, data: Data, y: Any, sample_weight: Any) -> Data:
@@ -285,6 +271,10 @@ class ClassTotals(Step):
         weight = np.broadcast_to(rows.s, len(index))
         return None, np.bincount(index, weights=weight, minlength=len(self.classes)).astype(np.float64)
 
+    def of(self, data: Data) -> Array:
+        """The total weights of the classes of some data."""
+        return data.open().fold(self, (Point(frozen(np.zeros(data.shape(())))),))
+
 
 @dataclass(frozen=True, eq=False)
 class ClassFactors:
@@ -296,32 +286,3 @@ class ClassFactors:
     def __call__(self, y: Array) -> Array:
         factors: Array = self.factors[np.searchsorted(self.classes, y)]
         return factors
-
-
-def _unchanged(y: Array) -> Array:
-    """The targets as they are."""
-    return y
-
-
-def balanced_weights(totals: Array) -> Array:
-    """The weights at which classes of these total weights count alike."""
-    return np.asarray(totals.sum() / (len(totals) * np.where(totals > 0, totals, 1.0)))
-
-
-def weights_of_classes(class_weight: Any, classes: Array) -> Array:
-    """The weight of each class from a dictionary, none of them negative."""
-    factors: Array = compute_class_weight(class_weight, classes=classes, y=classes)
-    if factors.min() < 0.0:
-        label = classes[factors.argmin()]
-        raise ValueError(
-            f"`class_weight` must hold no negative weight, got {factors.min():g} for the class {shown(label)}; "
-            "drop its rows, or give it a positive weight."
-        )
-    return factors
-
-
-def class_weighted(data: Data, classes: Array, weights: Callable[[Array], Array]) -> Data:
-    """The rows with weights multiplied by those of their classes, which may depend on the total weight of each."""
-    nothing = Point(frozen(np.zeros(data.shape(()))))
-    totals = data.open().fold(ClassTotals(classes), (nothing,))
-    return data.with_targets(_unchanged, ClassFactors(classes, weights(totals)))
