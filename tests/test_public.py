@@ -66,6 +66,7 @@ PUBLIC = [name for name in NAMES if name != "__version__"]
 BELOW = [
     *(f"datasets.{name}" for name in projfree.datasets.__all__),
     *(f"testing.{name}" for name in projfree.testing.__all__),
+    *(f"sets.{name}" for name in ("Rows", "Shifted", "bounds", "covariance", "order", "shifted", "sums_to")),
     "testing.backends.check_backend",
 ]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ORDER = (
     *("sparse", "alpha_radius", "robust", "multitask", "groups", "softmax", "choice", "adult"),
-    *("certificate", "geometries", "stochastic", "oracle", "portfolio", "jax", "parquet", "checkpoint"),
+    *("certificate", "geometries", "stochastic", "oracle", "portfolio", "fairness", "jax", "parquet", "checkpoint"),
     *("films", "new_user"),
 )
 

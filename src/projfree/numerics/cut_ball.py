@@ -67,10 +67,11 @@ class CutBall(CutSet):
 
         It ends when the Frank-Wolfe gap is at most this share of that at ``start`` with the multipliers y, or rounding.
         """
-        scale = max(float(np.mean(H.diagonal())), 1e-6 * float(np.abs(b).max()) / self.radius, 1e-300)
+        g = H @ start - b
+        # Multipliers are about as large as the gradient, and residuals are to be smaller than the ball.
+        scale = max(float(np.mean(H.diagonal())), 0.1 * float(np.linalg.norm(g)) / self.radius, 1e-300)
         rho, w, last, idle = PENALTY * scale, start, math.inf, 0
         best, multipliers = start, y
-        g = H @ start - b
         first = least = float(g @ start) - self.least(g, y)
         for _ in range(ROUNDS):
             w = self._subproblem(H, b, w, y / rho, rho, 1.0)

@@ -143,4 +143,4 @@ class CutPolytope(CutSet):
                 rest = np.append(rest, level - flat.norm(w))
             w = w.copy()
             w[some] += inverse @ rest
-        return np.clip(w, self.low, self.high)
+        return np.clip(np.where(np.abs(w) <= UNIT**2 * self.radius, 0.0, w), self.low, self.high)

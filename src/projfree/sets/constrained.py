@@ -20,7 +20,17 @@ from projfree.numerics.cut_set import CutSet, NoPointError
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate
 from projfree.numerics.sums import UNIT
-from projfree.sets.base import FEASIBILITY, ConstraintSet, NormBall, OracleResult, Shape, Structure, resized, slack
+from projfree.sets.base import (
+    FEASIBILITY,
+    OPERATIONS,
+    ConstraintSet,
+    NormBall,
+    OracleResult,
+    Shape,
+    Structure,
+    resized,
+    slack,
+)
 from projfree.sets.box import Box
 from projfree.sets.inputs import checked_point, finite, like, point, scaled_gradient, unit_scale
 from projfree.sets.lp import LpBall
@@ -233,7 +243,9 @@ class Constrained(ConstraintSet):
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         x = point(w)
         cut, flat = self._cut(x.shape), x.ravel()
-        allowed, t = slack(w, rtol) * (abs(cut.A) @ np.abs(flat)), cut.A @ flat
+        # Entries that are zero but for rounding count as such.
+        rounding = OPERATIONS * UNIT * self.reach(x.shape)
+        allowed, t = abs(cut.A) @ (slack(w, rtol) * np.abs(flat) + rounding), cut.A @ flat
         return bool(np.all((t >= cut.lower - allowed) & (t <= cut.upper + allowed))) and self.ball.contains(w, rtol)
 
     def centre(self, shape: Shape) -> Array:
