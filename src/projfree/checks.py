@@ -79,15 +79,16 @@ def refuse_masked(**arrays: Any) -> None:
     """Raise where an array has masked entries: they are missing, and the numbers below a mask mean nothing."""
     for name, array in arrays.items():
         if type(array) is not np.ndarray and np.ma.is_masked(array):
-            masked = np.argwhere(np.ma.getmaskarray(array))
+            masked = np.ma.getmaskarray(array)
             raise ValueError(
-                f"`{name}` must not have masked entries, got {len(masked)}, the first at index {_index(masked[0])}; "
+                f"`{name}` must not have masked entries, got {masked.sum()}, the first at index {first_index(masked)}; "
                 "drop those rows or fill them first, e.g. with `.filled(...)`."
             )
 
 
-def _index(entry: Array) -> Any:
-    """The index of an entry as a user writes it: a number for a vector."""
+def first_index(wrong: Array) -> Any:
+    """The index of the first True as a user writes it: a number for a vector."""
+    entry = np.argwhere(wrong)[0]
     return entry.item() if len(entry) == 1 else tuple(entry.tolist())
 
 
@@ -126,11 +127,9 @@ def instance(name: str, value: Any, kind: type | tuple[type, ...], example: str)
         raise TypeError(f"`{name}` must be a {kinds}, got {shown(value)}; use e.g. `{example}`.")
 
 
-def all_finite(name: str, array: Array) -> Array:
-    """Return `array`, or name the first entry of it that is NaN or infinite."""
+def all_finite(name: str, array: Array, way: str = "drop or impute such entries first") -> Array:
+    """Return `array`, or name the first entry of it that is NaN or infinite, and the way out."""
     if not np.isfinite(array).all():
-        index = _index(np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(
-            f"`{name}` must be finite, got {shown(array[index])} at index {index}; drop or impute such entries first."
-        )
+        index = first_index(~np.isfinite(array))
+        raise ValueError(f"`{name}` must be finite, got {shown(array[index])} at index {index}; {way}.")
     return array

@@ -60,7 +60,7 @@ def test_not_finite(C, bad, call):
     w[1, 2] = bad
     argument = {"lmo": "g", "project": "w"}[call]
     sentence = (
-        f"`{call}({argument})` needs finite entries, got {bad} at index (1, 2); "
+        f"`{call}({argument})` must be finite, got {bad} at index (1, 2); "
         "the function or the step that made it has overflowed."
     )
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}"):

@@ -121,7 +121,7 @@ class LinearModel:
 
     def _array_score(self, X: Any, y: Any, sample_weight: Any) -> float:
         """The default score of rows at hand."""
-        raise NotImplementedError
+        return float(super().score(X, y, sample_weight))  # type: ignore[misc]  # of scikit-learn's mixin
 
     def _data_score(self, data: Data) -> float:
         """The default score, from sums that are formed where the rows are."""

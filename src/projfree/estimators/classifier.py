@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,7 +18,7 @@ from projfree.estimators.base import LinearModel, SingleFit
 from projfree.estimators.cv import CrossValidated
 from projfree.estimators.dask import lazy_on_dask
 from projfree.estimators.inputs import ClassFactors, ClassTotals, Encode, TrainingSet
-from projfree.estimators.scores import accuracy_on_data, predicted_classes
+from projfree.estimators.scores import Correct, predicted_classes, prediction_sums
 from projfree.losses import Logistic, Softmax, SquaredHinge, SquaredSigmoid
 from projfree.losses.base import Loss
 
@@ -116,11 +115,9 @@ class Classification(LinearModel, ClassifierMixin, BaseEstimator):
         true = y if loss.coupled else predicted_classes(y)
         return float(np.average(predicted_classes(u) == true, weights=weight))
 
-    def _array_score(self, X: Any, y: Any, sample_weight: Any) -> float:
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
-
     def _data_score(self, data: Data) -> float:
-        return accuracy_on_data(self.classes_, data, self.coef_, self.intercept_)
+        coef, intercept = (part[0] if len(self.coef_) == 1 else part for part in (self.coef_, self.intercept_))
+        return float(prediction_sums(data, Correct(self.classes_, intercept), coef)[0])
 
     def _output_names(self, k: int) -> list[Any]:
         return super()._output_names(k) if self.task is not None else list(self.classes_[-k:])

@@ -310,20 +310,7 @@ class CrossValidated(LinearModel):
             return float(check_scoring(self, scoring=self.scoring)(self, X, y, **given))
         return super().score(X, y, sample_weight, client=client)
 
-    def plot_path(self, ax: Any = None, *, most: int = 10) -> Any:
-        """Draw the coefficients against the radius for the chosen p; returns the axes.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-        most : int
-            How many coefficients, the largest at the chosen radius, are drawn in colour and named.
-        """
-        return plot_path(self, ax, most)
-
-    def plot_scores(self, ax: Any = None) -> Any:
-        """Draw the mean score and its standard error against the radius, for each p; returns the axes."""
-        return plot_scores(self, ax)
+    plot_path, plot_scores = plot_path, plot_scores
 
     # ------------------------------------------------------------------ scorers and metadata
 

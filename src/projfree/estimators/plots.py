@@ -1,4 +1,4 @@
-"""Pictures of a search: coefficients and scores against the radius."""
+"""Methods of searches that draw coefficients and scores against the radius."""
 
 from __future__ import annotations
 
@@ -22,8 +22,15 @@ def _axes(ax: Any) -> Any:
     return ax
 
 
-def plot_path(model: Any, ax: Any, most: int) -> Any:
-    """Coefficients against the radius; those largest at the chosen radius in colour, with their names."""
+def plot_path(model: Any, ax: Any = None, *, most: int = 10) -> Any:
+    """Draw the coefficients against the radius for the chosen p; returns the axes.
+
+    Parameters
+    ----------
+    ax : matplotlib axes, optional
+    most : int
+        How many coefficients, the largest at the chosen radius, are drawn in colour and named.
+    """
     check_is_fitted(model, "path_")
     ax, path = _axes(ax), model.path_
     coefs = path.coefs.reshape(len(path.radii), -1)
@@ -45,8 +52,8 @@ def plot_path(model: Any, ax: Any, most: int) -> Any:
     return ax
 
 
-def plot_scores(model: Any, ax: Any) -> Any:
-    """Mean scores over folds with one standard error, a line for each exponent."""
+def plot_scores(model: Any, ax: Any = None) -> Any:
+    """Draw the mean score and its standard error against the radius, for each p; returns the axes."""
     check_is_fitted(model, "path_")
     ax = _axes(ax)
     folds = model.scores_.shape[2]

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
-from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
 from projfree.checks import Array, flag, positive, shown
@@ -22,7 +21,7 @@ from projfree.estimators.dask import lazy_on_dask
 from projfree.estimators.inputs import TrainingSet, refuse_dates, row_weights
 from projfree.estimators.problem import Problem
 from projfree.estimators.robust import BIWEIGHT, HUBER, prepare_quantile, prepare_robust, residual_scale
-from projfree.estimators.scores import explained, explained_of_data, has_deviance
+from projfree.estimators.scores import Explained, explained, explained_part, has_deviance, prediction_sums
 from projfree.losses import BiWeight, Gamma, Huber, Poisson, Quantile, Squared
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
@@ -108,13 +107,14 @@ class Regression(LinearModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _array_score(self, X: Any, y: Any, sample_weight: Any) -> float:
         if not has_deviance(self.loss_):
-            return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
+            return super()._array_score(X, y, sample_weight)
         y = np.asarray(y, dtype=np.float64)
         y = self.loss_.targets(y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y)
         return explained(self.loss_, y, self._linear(X), row_weights(sample_weight, y))
 
     def _data_score(self, data: Data) -> float:
-        return explained_of_data(self.loss_, data, self.coef_, self.intercept_)
+        step = Explained(self.loss_, np.asarray(self.intercept_), data.mean_target())
+        return explained_part(*prediction_sums(data, step, self.coef_).reshape(3, -1))
 
     @lazy_on_dask
     def predict(self, X: Any) -> Array:

@@ -39,10 +39,10 @@ def explained(loss: Loss, y: Array, u: Array, weight: Array | None = None) -> fl
     As in scikit-learn's `PoissonRegressor` and `r2_score`; the mean over outputs where there are several.
     """
     share = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
-    return _explained_part(*(share @ each for each in terms(loss, u, y, np.average(y, axis=0, weights=weight))))
+    return explained_part(*(share @ each for each in terms(loss, u, y, np.average(y, axis=0, weights=weight))))
 
 
-def _explained_part(own: Array, null: Array, rounding: Array) -> float:
+def explained_part(own: Array, null: Array, rounding: Array) -> float:
     """One less the ratio of two losses, the mean over outputs; what is no more than rounding counts as zero.
 
     Constant targets leave nothing to explain: as for `r2_score` of scikit-learn, the part is 1 where all of them are
@@ -86,19 +86,6 @@ class Explained(Step):
         return None, np.ravel([np.atleast_1d(weigh(each, rows.s).sum(axis=0)) for each in found])
 
 
-def _sums(data: Data, step: Step, coef: Array) -> Array:
+def prediction_sums(data: Data, step: Step, coef: Array) -> Array:
+    """The sums of a step over the predictions of coefficients, formed where the rows are."""
     return np.asarray(data.open().fold(step, (Point(frozen(np.array(coef.T, dtype=np.float64))),)))
-
-
-def accuracy_on_data(classes: Array, data: Data, coef: Array, intercept: Array) -> float:
-    """The accuracy of a classifier."""
-    one = len(coef) == 1
-    step = Correct(classes, intercept[0] if one else intercept)
-    return float(_sums(data, step, coef[0] if one else coef)[0])
-
-
-def explained_of_data(loss: Loss, data: Data, coef: Array, intercept: Array) -> float:
-    """The part that a regressor explains, R2 or D2."""
-    return _explained_part(
-        *_sums(data, Explained(loss, np.asarray(intercept), data.mean_target()), coef).reshape(3, -1)
-    )

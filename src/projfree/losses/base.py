@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from projfree.checks import Array, all_finite, plain_array, real_array, shown
+from projfree.checks import Array, all_finite, first_index, plain_array, real_array, shown
 
 _ENCODE = "encode the classes first, e.g. with `names, y = np.unique(y, return_inverse=True)`"
 
@@ -135,7 +135,7 @@ def within(y: Any, low: float, high: float, rule: str) -> Array:
     out = reals(y)
     wrong = (out < low) | (out > high)
     if wrong.any():
-        at, value = _first(wrong, out)
+        value = out[at := first_index(wrong)]
         way = "rescale them" if value > high or 0 < value < low else "drop or move such rows, or use another loss"
         raise ValueError(f"`y` must lie between {low:g} and {high:g}, got {shown(value)} at index {at}: {rule}; {way}.")
     return out
@@ -152,7 +152,7 @@ def signs(y: Any) -> Array:
     out = real_array("y", out)
     wrong = np.abs(out) != 1
     if wrong.any():
-        at, value = _first(wrong, out)
+        value = out[at := first_index(wrong)]
         way = "`2 * y - 1`" if value == 0 else "`np.where(y == positive, 1, -1)`"
         kind = "0/1 labels" if value == 0 else "other labels"
         raise ValueError(
@@ -176,7 +176,7 @@ def indices(y: Any, classes: int | None) -> Array:
     if out.dtype.kind == "f":
         wrong |= np.floor(out) != out
     if wrong.any():
-        at, value = _first(wrong, out)
+        value = out[at := first_index(wrong)]
         last = "k" if classes is None else classes
         raise ValueError(
             f"`y` must hold class indices 0, ..., {last} - 1, got {shown(value)} at index {at}; {_ENCODE}."
@@ -187,9 +187,3 @@ def indices(y: Any, classes: int | None) -> Array:
             "give `Softmax(classes=...)` if this is a part of the data."
         )
     return out.astype(np.intp, copy=False)
-
-
-def _first(wrong: Array, y: Array) -> tuple[int | tuple[int, ...], Any]:
-    """Index and value of the first offender."""
-    where = tuple(int(i) for i in np.argwhere(wrong)[0])
-    return (where[0] if len(where) == 1 else where), y[where]

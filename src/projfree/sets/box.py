@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from projfree.checks import Array, all_finite, real_array, shown
+from projfree.checks import Array, all_finite, first_index, real_array, shown
 from projfree.numerics.lp_norm import lp_norm
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, Structure, slack, sum_error
 from projfree.sets.inputs import check_broadcast, checked_point, frozen, point, scaled_gradient, scaled_norm
@@ -43,16 +43,16 @@ class Box(ConstraintSet):
             bound = all_finite(f"Box({name}=...)", real_array(f"Box({name}=...)", getattr(self, name)))
             object.__setattr__(self, name, frozen(bound))
         try:
-            wrong = np.argwhere(np.greater(self.lower, self.upper))
+            wrong = np.greater(self.lower, self.upper)
         except ValueError:
             shapes = f"{np.shape(self.lower)} and {np.shape(self.upper)}"
             raise ValueError(f"`Box(lower=..., upper=...)` need shapes that fit together, got {shapes}.") from None
-        if len(wrong):
-            where = tuple(int(i) for i in wrong[0])
+        if wrong.any():
+            where = first_index(wrong)
             low, high = (np.broadcast_to(b, self._shape())[where] for b in (self.lower, self.upper))
             raise ValueError(
                 f"`Box(lower=...)` must not exceed `upper`, got {shown(low)} > {shown(high)}"
-                f"{' at index ' + shown(where[0] if len(where) == 1 else where) if where else ''}."
+                f"{f' at index {where}' if wrong.ndim else ''}."
             )
 
     def structure(self, shape: Shape) -> Structure:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from projfree.algebra.structured import Structured
-from projfree.checks import Array, real_array, shown
+from projfree.checks import Array, all_finite, real_array
 
 Shape = tuple[int, ...]
 
@@ -23,16 +23,7 @@ def point(w: Array) -> Array:
 
 def finite(call: str, g: Array) -> Array:
     """`point`, or ValueError naming the first entry that is not a finite number."""
-    out = point(g)
-    good = np.isfinite(out)
-    if not np.logical_and.reduce(good, axis=None):
-        where = tuple(int(i) for i in np.argwhere(~good)[0])
-        index = where[0] if len(where) == 1 else where
-        raise ValueError(
-            f"`{call}` needs finite entries, got {shown(out[where])} at index {index}; "
-            "the function or the step that made it has overflowed."
-        )
-    return out
+    return all_finite(call, point(g), "the function or the step that made it has overflowed")
 
 
 def like(g: Any, v: Any) -> Array:
