@@ -16,7 +16,7 @@ from projfree import (
     LpBall,
     load,
 )
-from projfree.sets import covariance, sums_to
+from projfree.sets import bounds, covariance, sums_to
 
 COLUMNS = ["age", "price", "b1", "b2", "b3", "z"]
 ASKED = {
@@ -116,6 +116,7 @@ def test_radius_by_cross_validation(table):
         ({"signs": {"agee": 1}}, "must name columns of `X`, .* got 'agee'"),
         ({"signs": {9: 1}}, "below 6, got 9"),
         ({"signs": {"age": 2}}, "must be 1, -1 or 0"),
+        ({"signs": {"age": np.ones(2)}}, "must be 1, -1 or 0"),
         ({"signs": ["age"]}, "must be a dictionary"),
         ({"order": ["b1", "b2"]}, "list of lists"),
         ({"bounds": {"age": 3}}, "must be a pair"),
@@ -129,6 +130,29 @@ def test_bad_settings_get_one_sentence(table, settings, message):
     model = ConstrainedRegressor(**{"radius": 1.0, "signs": {"age": 1}, **settings})
     with pytest.raises((ValueError, TypeError), match=message):
         model.fit(*table)
+
+
+def test_settings_that_ask_for_nothing_change_nothing(table):
+    plain = ConstrainedRegressor(radius=1.0).fit(*table)
+    none = ConstrainedRegressor(radius=1.0, signs={"age": 0}, order=[], bounds={}, constraints=[]).fit(*table)
+    np.testing.assert_array_equal(none.coef_, plain.coef_)
+    assert ConstrainedRegressor(signs={}).fit(*table).radius_ is not None
+
+
+def test_constraints_that_say_the_same_have_a_multiplier_each(table):
+    X, y = table
+    rows = [bounds(["age"], None, 0.125), bounds(["age"], None, 0.125), bounds(["b1"], None, -1.0)]
+    model = ConstrainedRegressor(radius=4.0, constraints=rows, tol=1e-8).fit(X, y)
+    total = sum(multiplier for name, multiplier in model.multipliers_.items() if name.startswith("age"))
+    one = ConstrainedRegressor(radius=4.0, constraints=rows[1:], tol=1e-8).fit(X, y)
+    assert total == pytest.approx(one.multipliers_["age <= 0.125"], rel=1e-4)
+
+
+def test_opposite_signs_are_zero(table):
+    X, y = table
+    model = ConstrainedRegressor(radius=2.0, positive=True, signs={"age": -1}, standardize=True).fit(X, y)
+    assert model.coef_[list(X.columns).index("age")] == 0.0
+    assert model.verify(X, y).ok
 
 
 def test_several_outputs_are_refused(table):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -13,13 +14,10 @@ from projfree.estimators.inputs import column_names, column_number
 from projfree.sets import Constrained, ConstraintSet, Rows
 from projfree.sets.rows import bounds, order
 
-#: The parameters that ask for constraints.
-NAMES = ("signs", "order", "bounds", "constraints")
-
 
 def is_constrained(model: Any) -> bool:
     """Whether an estimator was given any linear constraints."""
-    return any(getattr(model, name) is not None for name in NAMES)
+    return bool(given_rows(model))
 
 
 def constrained_ball(model: Any, ball: ConstraintSet, shape: tuple[int, ...], problem: Any) -> ConstraintSet:
@@ -43,7 +41,7 @@ def given_rows(model: Any) -> list[Rows]:
     """The rows that the parameters ask for, their columns as they were given."""
     rows: list[Rows] = []
     for column, sign in _mapping("signs", model.signs, '{"age": 1}').items():
-        if isinstance(sign, bool) or sign not in (-1, 0, 1):
+        if isinstance(sign, bool | np.bool_) or np.ndim(sign) or sign not in (-1, 0, 1):
             raise ValueError(f"`signs` must be 1, -1 or 0 for each column, got {shown(sign)} for {shown(column)}.")
         if sign:
             rows.append(bounds([column], 0.0 if sign > 0 else None, None if sign > 0 else 0.0))
@@ -52,7 +50,7 @@ def given_rows(model: Any) -> list[Rows]:
         raise TypeError(f'`order` must be a list of lists of columns such as [["b1", "b2"]], got {shown(chains)}.')
     rows += [order(chain) for chain in chains]
     for column, both in _mapping("bounds", model.bounds, '{"price": (None, 0)}').items():
-        if not isinstance(both, Sequence) or len(both) != 2:
+        if isinstance(both, str) or not isinstance(both, Sequence | np.ndarray) or len(both) != 2:
             raise ValueError(
                 f"`bounds` must be a pair of numbers or None for each column, got {shown(both)} for {shown(column)}."
             )
@@ -68,7 +66,12 @@ def active(ball: ConstraintSet, multipliers: Array | None) -> dict[str, float]:
     """The constraints with a multiplier, and that multiplier."""
     if not isinstance(ball, Constrained) or multipliers is None:
         return {}
-    return {name: float(y) for name, y in zip(ball.names, multipliers, strict=True) if y != 0.0}
+    found, times = {}, Counter[str]()
+    for name, y in zip(ball.names, multipliers, strict=True):
+        times[name] += 1  # several constraints may say the same
+        if y != 0.0:
+            found[name if times[name] == 1 else f"{name} ({times[name]})"] = float(y)
+    return found
 
 
 def _mapping(name: str, given: Any, example: str) -> Mapping[Hashable, Any]:
