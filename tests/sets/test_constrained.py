@@ -282,6 +282,67 @@ def test_a_ball_that_touches_a_plane_leaves_one_point():
     assert 0.0 <= result.gap <= 1e-5
 
 
+SCALES = {
+    "rows of 1e200": {"A": 1e200 * np.eye(4), "upper": 1e199},
+    "rows of 1e-300": {"A": 1e-300 * np.eye(4), "upper": 1e-301},
+    "bounds of 1e300": {"A": np.vstack([np.eye(4), np.eye(4)]), "upper": [0.1] * 4 + [1e300] * 4},
+    "scales of 1e8": {"A": np.eye(4) * [[1e8], [1e-8], [1e4], [1.0]], "upper": [1e7, 1e-9, 1e3, 0.1]},
+}
+
+
+@pytest.mark.parametrize("name", SCALES)
+@pytest.mark.parametrize("ball", [LpBall(2, 1.0), LpBall(1, 1.0)])
+def test_scales_of_rows_do_not_matter(name, ball):
+    expected = minimize(QUADRATIC, Constrained(ball, bounds(range(4), None, 0.1)), tol=1e-9)
+    result = minimize(QUADRATIC, Constrained(ball, **SCALES[name]), tol=1e-9)
+    np.testing.assert_allclose(result.w, expected.w, atol=1e-7)
+    assert result.certificate.verify(objective=QUADRATIC).ok
+
+
+@pytest.mark.parametrize("ball", [LpBall(2, 1.0), LpBall(1, 1.0), Box(-1.0, 1.0)])
+def test_bounds_far_beyond_the_ball_are_a_conflict(ball):
+    for rows in ({"A": np.eye(3), "lower": 1e300}, {"A": 1e-200 * np.eye(3), "upper": -1e200}):
+        C = Constrained(ball, **rows)
+        with pytest.raises(InfeasibleError, match="row 0") as error:
+            C.centre((3,))
+        assert proves(C, np.clip(error.value.multipliers, -1.0, 1.0), 3)
+
+
+@pytest.mark.parametrize("width", [1e-7, 1e-9])
+def test_thin_rows(width):
+    row = np.arange(1.0, 5.0)[None] / 7
+    for ball in (LpBall(1, 1.0), Box(-1.0, 1.0), Simplex(1.0)):
+        result = minimize(QUADRATIC, Constrained(ball, A=row, lower=0.3, upper=0.3 + width), tol=1e-7)
+        near = minimize(QUADRATIC, Constrained(ball, A=row, lower=0.3, upper=0.3), tol=1e-7)
+        assert result.status.converged
+        assert result.value == pytest.approx(near.value, abs=1e-6)
+        assert 0.3 <= (row @ result.w)[0] <= 0.3 + width
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_inequalities_hold_after_a_large_shift(p):
+    centre = np.array([1e6, -2e6, 3e5, 1e6]) / 3
+    A = np.vstack([np.ones(4) / 3, np.arange(4.0) / 7])
+    C = Constrained(shifted(LpBall(p, 1.0), centre), A=A, lower=[-inf, (A @ centre)[1]], upper=[(A @ centre)[0], inf])
+    for g in np.vstack([np.eye(4), -np.eye(4)]):
+        t = C.rows[0].A @ C.lmo(g)
+        assert t[0] <= C.rows[0].upper[0]
+        assert t[1] >= C.rows[0].lower[1]
+
+
+def test_zeros_that_equalities_ask_for_verify():
+    """Rounding is all that is left of such a row, and bounds on one column from both sides hold exactly."""
+    X, y = np.cos(np.arange(120.0)).reshape(20, 6), np.sin(np.arange(20.0))
+    rng = np.random.default_rng(0)
+    for p in (1, 1.5, 2, 3):
+        tied = [bounds([0], 0.0), bounds([0], None, 0.0)]
+        C = Constrained(LpBall(p, 1.0), tied, A=rng.standard_normal((2, 6)) * [1, 1, 1, 0, 0, 0], lower=0.0, upper=0.0)
+        result = minimize(Objective(Squared(), as_data(X, y)), C, tol=1e-7)
+        assert result.w[0] == 0.0
+        assert result.certificate.verify(X, y).ok
+        assert not C.contains(result.w + 1e-6)
+
+
 def test_polytopes_take_vertices_and_balls_take_newton():
     f = Objective(Logistic(), as_data(np.eye(3), [1.0, -1.0, 1.0]))
     rows = bounds([0], 0.0)
@@ -365,6 +426,7 @@ def test_helpers_say_what_they_ask():
         (lambda: order([1]), "at least 2"),
         (lambda: order([1, 1]), "each once"),
         (lambda: bounds("age", 0), "must be a list"),
+        (lambda: order([[0], [1]]), "must be a list"),
         (lambda: covariance(np.ones((2, 2)), np.ones(3), 1), "a number for each row"),
         (lambda: covariance(np.ones((2, 2)), np.ones(2), 0), "must be positive"),
         (lambda: sums_to(np.nan, [0]), "must be finite"),

@@ -19,10 +19,13 @@ from projfree.numerics.sums import UNIT
 
 #: Tolerances of HiGHS on rows and on reduced costs, next to numbers of about unit size.
 TOLERANCE = 1e-10
-#: An entry, or a distance to a bound, that is smaller than this relatively counts as zero.
+#: An entry, or a distance to a bound, that is smaller than this next to the largest entry counts as zero.
 ACTIVE = 1e-9
 #: The largest and the smallest distance of an interior point from the bounds, relative to the radius.
 MARGIN, LEAST_MARGIN = 0.3, 1e-7
+#: The least width of rows, relative to the radius, that the distance from the bounds is next to: HiGHS drops numbers
+#: below 1e-9.
+LEAST_ROOM = 1e-6
 
 
 @dataclass(eq=False)
@@ -58,7 +61,7 @@ class CutPolytope(CutSet):
         if self.least(zero, y) > 1e-13 * self.radius:
             raise NoPointError(y)
         while True:
-            room = np.minimum(1.0, (self.upper - self.lower) / self.radius)
+            room = np.clip((self.upper - self.lower) / self.radius, LEAST_ROOM, 1.0)
             most = (-self.radius, MARGIN * self.radius)
             w, y, margin = self._solve(zero, self.lower, self.upper, self.equal, (-1.0, room, most))
             if margin > LEAST_MARGIN * self.radius or not self.tie(y):
@@ -123,7 +126,7 @@ class CutPolytope(CutSet):
     def _vertex(self, w: Array, y: Array, room: Array | float) -> Array:
         """The vertex anew: entries at their bounds exactly, the others from the active rows."""
         flat, w = self.flat, np.clip(w, self.low, self.high)
-        close = ACTIVE * self.radius
+        close = ACTIVE * min(self.radius, float(np.abs(w).max(initial=0.0)))
         w = np.where(np.abs(w) <= close, 0.0, w) if flat is not None else w
         w = np.where(w - self.low <= close, self.low, np.where(self.high - w <= close, self.high, w))
         some = np.flatnonzero((w != 0.0) if flat is not None else (w != self.low) & (w != self.high))

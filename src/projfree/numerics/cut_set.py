@@ -42,6 +42,8 @@ class CutSet(ABC):
         Of a point, at most one inside of C; convex.
     support : callable
         The support function of C.
+    shift : ndarray
+        Absolute values of what is added to points afterwards, with its rounding.
     """
 
     M: Any
@@ -50,6 +52,7 @@ class CutSet(ABC):
     radius: float
     gauge: Callable[[Array], float]
     support: Callable[[Array], float]
+    shift: Array
     #: Combinations of rows that hold with equality at every point of the set.
     implied: list[Array] = field(default_factory=list, init=False)
     #: A point inside of C and of all other rows, once `find_interior` has found it.
@@ -63,7 +66,8 @@ class CutSet(ABC):
         """What rounding may change of the rows, several times, at a point with entries of these sizes."""
         several = np.diff(self.M.indptr) > 1  # a product of one term has the right sign
         largest = np.maximum(*(np.where(np.isfinite(b), np.abs(b), 0.0) for b in (self.lower, self.upper)))
-        return np.asarray(16.0 * UNIT * (np.where(several, abs(self.M) @ sizes, 0.0) + largest))
+        shared = np.where(several, abs(self.M) @ sizes, 0.0) + abs(self.M) @ self.shift
+        return np.asarray(16.0 * UNIT * (shared + largest))
 
     @abstractmethod
     def find_interior(self, near: Array) -> None:
@@ -113,7 +117,11 @@ class CutSet(ABC):
         while gauge > most and a < 1.0:
             a += (1.0 - a) * min(1.0, max((gauge - most) / max(gauge - rest, UNIT), UNIT))
             gauge = self.gauge(v + a * (q - v))
-        return np.asarray(v + min(a, 1.0) * (q - v)) if a > 0.0 else v
+        v = np.asarray(v + min(a, 1.0) * (q - v))
+        fixed = np.flatnonzero(self.equal & (np.diff(self.M.indptr) == 1))  # rows of one entry can hold exactly
+        at = self.M.indptr[fixed]
+        v[self.M.indices[at]] = self.lower[fixed] * self.M.data[at]
+        return v
 
     def onto(self, w: Array, rows: Array, values: Array) -> Array:
         """The nearest point at which some rows have the given values, as far as they can have them together."""

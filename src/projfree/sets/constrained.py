@@ -283,21 +283,21 @@ class Cut:
         inner, self.offset = (
             (ball.ball, np.ravel(ball.offset + np.zeros(shape))) if isinstance(ball, Shifted) else (ball, np.zeros(d))
         )
-        length = np.sqrt(np.asarray(self.A.multiply(self.A).sum(axis=1))).ravel()
+        M, length = _unit_rows(self.A)
         self._used = np.flatnonzero(length > 0.0)
-        empty = (length == 0.0) & ((self.lower > 0.0) | (self.upper < 0.0))
-        if empty.any():
-            raise self._infeasible(np.where(empty, np.where(self.upper < 0.0, 1.0, -1.0), 0.0))
-        self._length = length[self._used]
-        import scipy.sparse as sp
-
-        M = sp.csr_array(
-            sp.dia_array((1.0 / self._length[None], [0]), shape=(len(self._used),) * 2) @ self.A[self._used]
-        )
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            lower, upper = self.lower / length, self.upper / length
+        far = ball.reach(shape) * (1.0 + FEASIBILITY)
+        above, below = (self.lower > 0.0) & ~(lower <= far), (self.upper < 0.0) & ~(upper >= -far)
+        if (above | below).any():  # rows of zeros are among them
+            first = int(np.argmax(above | below))
+            raise self._infeasible(np.where(np.arange(len(length)) == first, -1.0 if above[first] else 1.0, 0.0))
+        M, self._length, lower, upper = M[self._used], length[self._used], lower[self._used], upper[self._used]
         at = M @ self.offset
-        lower, upper = self.lower[self._used] / self._length - at, self.upper[self._used] / self._length - at
+        # Bounds that nothing in the ball comes near to say nothing.
+        lower, upper = np.where(lower < -far, -np.inf, lower - at), np.where(upper > far, np.inf, upper - at)
         equal = self.lower[self._used] == self.upper[self._used]
-        self.engine = _engine(inner, shape, M, lower, np.where(equal, lower, upper))
+        self.engine = _engine(inner, shape, M, lower, np.where(equal, lower, upper), np.abs(self.offset))
         try:
             self.engine.find_interior(np.ravel(inner.centre(shape)))
         except NoPointError as proof:
@@ -365,7 +365,17 @@ class Cut:
         )
 
 
-def _engine(ball: ConstraintSet, shape: Shape, M: Any, lower: Array, upper: Array) -> CutSet:
+def _unit_rows(A: Any) -> tuple[Any, Array]:
+    """The rows over their Euclidean lengths, and these, also where squares would leave the range of floating point."""
+    M, each = A.copy(), np.diff(A.indptr)
+    largest = abs(A).max(axis=1).toarray().ravel()
+    M.data = M.data / np.repeat(np.where(largest > 0.0, largest, 1.0), each)
+    own = np.sqrt(M.multiply(M).sum(axis=1))
+    M.data = M.data / np.repeat(np.where(own > 0.0, own, 1.0), each)
+    return M, largest * own
+
+
+def _engine(ball: ConstraintSet, shape: Shape, M: Any, lower: Array, upper: Array, shift: Array) -> CutSet:
     """What solves problems over the rows and a ball around the origin, or a sentence that says what is missing."""
     structure = ball.structure(shape)
     flat, lp, reach = structure.group_l1, structure.lp, ball.reach(shape)
@@ -376,7 +386,7 @@ def _engine(ball: ConstraintSet, shape: Shape, M: Any, lower: Array, upper: Arra
     if not len(structure.free) and (flat is None or flat.groups is None):
         bounds = _bounds(ball, structure, shape)
         if bounds is not None:
-            return CutPolytope(M, lower, upper, reach, partial(_gauge, flat, *bounds), support, flat, *bounds)
+            return CutPolytope(M, lower, upper, reach, partial(_gauge, flat, *bounds), support, shift, flat, *bounds)
     if not isinstance(ball, NormBall) or len(structure.free) or (flat is None and lp is None):
         raise ValueError(
             "`Constrained(ball=...)` needs a solver for quadratics or linear programs over the ball, which "
@@ -396,7 +406,7 @@ def _engine(ball: ConstraintSet, shape: Shape, M: Any, lower: Array, upper: Arra
     def normal(w: Array) -> Array | None:
         return None if own is None else -LpBall(conjugate(own.p), 1.0).lmo(w * weights) * weights
 
-    return CutBall(M, lower, upper, reach, gauge, support, solve, normal)
+    return CutBall(M, lower, upper, reach, gauge, support, shift, solve, normal)
 
 
 def _bounds(ball: ConstraintSet, structure: Structure, shape: Shape) -> tuple[Array, Array] | None:

@@ -126,7 +126,9 @@ class Rows:
         if self.columns is None:
             return self.A
         places = np.array(self.columns, dtype=np.intp)[self.places]
-        return sp.csr_array((self.values, places, self.starts), shape=(len(self), size))
+        rows = sp.csr_array((self.values, places, self.starts), shape=(len(self), size), copy=True)
+        rows.sum_duplicates()  # two names may stand for one column
+        return rows
 
 
 def order(columns: Sequence[Hashable], increasing: bool = True) -> Rows:
@@ -243,6 +245,8 @@ def _listed(call: str, columns: Any, least: int) -> tuple[Hashable, ...]:
     if isinstance(columns, str) or not isinstance(columns, Sequence | range | np.ndarray):
         raise TypeError(f"`{call}(columns=...)` must be a list of names or numbers of columns, got {shown(columns)}.")
     listed = tuple(c.item() if isinstance(c, np.generic) else c for c in columns)
+    if not all(isinstance(c, Hashable) for c in listed):
+        raise TypeError(f"`{call}(columns=...)` must be a list of names or numbers of columns, got {shown(columns)}.")
     if len(listed) < least or len(set(listed)) < len(listed):
         raise ValueError(
             f"`{call}(columns=...)` must name at least {least} different columns, each once, got {shown(columns)}."
