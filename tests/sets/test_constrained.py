@@ -414,6 +414,11 @@ def test_helpers_say_what_they_ask():
     [
         (lambda: Constrained(LpBall(2, 1)), "needs `rows=` or `A=`"),
         (lambda: Constrained(LpBall(2, 1), [3]), r"rows=...\)` must be a Rows"),
+        (lambda: Constrained(LpBall(2, 1), None), r"rows=...\)` must be a Rows"),
+        (lambda: Constrained(LpBall(2, 1), bounds([0], 0), lower=1), "got no `A`"),
+        (lambda: Constrained(LpBall(2, 1), A=sp.csr_array(1j * np.eye(2)), upper=0), "must hold real numbers"),
+        (lambda: sums_to([1, 2], [0, 1]), "must be one number"),
+        (lambda: order([0, 1], increasing="no"), "must be True or False"),
         (lambda: Constrained(LpBall(2, 1), A=np.ones(3)), "must be a matrix"),
         (lambda: Constrained(LpBall(2, 1), A=[[np.nan]]), "must be finite"),
         (lambda: Constrained(LpBall(2, 1), A=[[1.0]], lower=2, upper=1), "must not exceed"),

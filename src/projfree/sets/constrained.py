@@ -131,11 +131,15 @@ class Constrained(ConstraintSet):
         multipliers: Array | None = None,
     ) -> None:
         instance("Constrained(ball=...)", ball, ConstraintSet, "LpBall(2, radius=1.0)")
-        listed = (rows,) if isinstance(rows, Rows) else tuple(rows)
+        listed = tuple(rows) if isinstance(rows, Sequence) else (rows,)
         for each in listed:
             instance("Constrained(rows=...)", each, Rows, "order([0, 1, 2])")
         if A is not None:
             listed += (Rows.of(A, lower, upper),)
+        elif lower is not None or upper is not None:
+            raise ValueError(
+                "`Constrained(lower=..., upper=...)` are the bounds of `A=`, got no `A`; give it, or `bounds`."
+            )
         if not listed:
             raise ValueError(
                 "`Constrained` needs `rows=` or `A=`, got neither; without constraints use the ball alone."

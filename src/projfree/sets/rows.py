@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projfree.algebra.hashing import short_hash
-from projfree.checks import Array, all_finite, is_sparse, positive, real_array, shown
+from projfree.checks import Array, all_finite, flag, is_sparse, positive, real_array, shown
 from projfree.sets.inputs import Shape
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Rows:
         """Rows from a matrix, dense or sparse, over all columns."""
         import scipy.sparse as sp
 
-        array = A if is_sparse(A) else real_array("Constrained(A=...)", A)
+        array = A if is_sparse(A) and A.dtype.kind != "c" else real_array("Constrained(A=...)", A)
         if array.ndim != 2 or not array.shape[0]:
             raise ValueError(
                 f"`Constrained(A=...)` must be a matrix with a row for each constraint, got {array.shape}."
@@ -141,7 +141,7 @@ def order(columns: Sequence[Hashable], increasing: bool = True) -> Rows:
     ('young >= old',)
     """
     columns = _listed("order", columns, 2)
-    m, sign = len(columns) - 1, "<=" if increasing else ">="
+    m, sign = len(columns) - 1, "<=" if flag("order(increasing=...)", increasing) else ">="
     step = np.ones(m) if increasing else -np.ones(m)
     A = _sparse(np.arange(m), np.arange(m), -step, m, m + 1) + _sparse(
         np.arange(m), np.arange(1, m + 1), step, m, m + 1
@@ -178,6 +178,8 @@ def sums_to(value: float, columns: Sequence[Hashable]) -> Rows:
     """
     columns = _listed("sums_to", columns, 1)
     to = all_finite("sums_to(value=...)", np.atleast_1d(real_array("sums_to(value=...)", value)))
+    if to.shape != (1,):
+        raise ValueError(f"`sums_to(value=...)` must be one number, got {shown(value)}; make a row for each sum.")
     k, first = len(columns), [_name(c) for c in columns[:3]]
     left = " + ".join(first if k < 4 else [*first[:2], "...", _name(columns[-1])])
     A = _sparse(np.zeros(k, dtype=int), np.arange(k), np.ones(k), 1, k)
