@@ -1,137 +1,240 @@
 """Sparse and wide problems: our time to a certified gap over that of the best peer to the same true suboptimality.
 
-    python benchmarks/sparse.py [--only TEXT] [--quick] [--repeat 3] [--scale 1] [--solver NAME] [--commit]
+    python benchmarks/sparse.py [--only TEXT] [--quick] [--repeat 3] [--prepare] [--commit]
 
-Ours start from ready `Data`, made anew for every run and not timed. They stop when their certificate says so. Peers
-have no such certificate: each is tried at a series of its own tolerances and then timed at the loosest whose answer is
-good enough by `Problem.error`, which takes the measure that favours the peer. They get the penalty that belongs to the
-radius for free, arrays in the layout they like, and a first run that is not timed. Liblinear is timed at its tolerances
-1e-3 and 1e-6 too, whatever gap its answers have there; that gap is in brackets. All runs of a problem are interleaved,
-with one thread each; figures are medians. A ratio is judged by the CPU time, which other processes disturb least, and
-both times are written down. Constants of our solvers may be tuned on the problems marked by a star; the others judge
-them. The last table has seconds of the clock, which must stay below a limit.
+Ours start from data made anew, which is not timed, and stop when their certificate says so. Peers have none: each is
+tried at a series of its own tolerances and timed at the loosest whose answer is good enough by `Problem.error`. They
+get the penalty of the radius for free, arrays in the layout they like, and a first run that is not timed. Liblinear is
+timed at its tolerances 1e-3 and 1e-6 too, whatever gap its answers have there. Runs are interleaved, with one thread;
+figures are medians of CPU times. Constants of our solvers may be tuned on the problems marked by a star; the others
+judge them. Reference optima are kept in the scratch folder; ``--prepare`` only finds those that are missing.
 
-Needs `pip install projfree[peers]`; where a peer asks for NumPy 1, an environment of its own. Reference optima are
-found once and kept in `benchmarks/scratch/references`.
+Needs `pip install projfree[peers]`; where a peer asks for NumPy 1, an environment of its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common import console, with_one_thread
-from record import commit, destinations, machine, save, versions
-from sparse_cases import LIBLINEAR, TARGETS, Case, Problem, cases
-from sparse_measure import LEVELS, Limits, compare, ours
-from sparse_problems import table
-from tables import empty
+from record import commit, committed, destinations, machine, save, versions
+from sparse_problems import GROUP, Case, Problem, cases, table
 
 import projfree
+from projfree.numerics.compilation import compile_seconds, watch
 
-PACKAGES = ("scikit-learn", "celer", "skglm", "adelie")
-Row = dict[str, Any]
-
-
-def judged(row: Row) -> Row:
-    """The row with its ratios, and whether each meets its target."""
-    target = TARGETS[row["family"]]
-    for kind, peer, goals in (("", "best", target), ("liblinear ", "liblinear", LIBLINEAR)):
-        ratios, good = {}, {}
-        for level, goal in zip(map(str, LEVELS), goals, strict=True):
-            mine, best = row["ours"][level], row[peer].get(level)
-            ratios[level] = mine["cpu"] / best["cpu"] if mine["certified"] and best else None
-            good[level] = None if not best else ratios[level] is not None and ratios[level] <= goal
-        row |= {f"{kind}ratio": ratios, f"{kind}good": good}
-    row["target"] = target
-    return row
+LEVELS = (1e-4, 1e-7)
+#: Ratios to the best peer that are aimed at, and to liblinear at its tolerances for both levels.
+TARGETS = {"path": (2.0, 2.0), "few": (2.0, 2.0), "softmax": (3.0, 3.0)}
+TARGET, LIBLINEAR = (1.5, 1.5), {1e-4: (1e-3, 5.0), 1e-7: (1e-6, 2.5)}
+TIGHTER = tuple(10.0**-k for k in range(1, 15))
+Answers = list[np.ndarray]
+Solve = Callable[[Problem, float], Answers]
 
 
-def show(rows: list[Row]) -> None:
-    """Print one line a problem."""
-    grid = empty("\nCPU seconds to a certified gap (ours) and to the same true suboptimality (best peer)")
-    grid.add_column("\nproblem")
-    for level, tol in zip(LEVELS, ("1e-3", "1e-6"), strict=True):
-        for name in (f"{level:g}\nours", "\npeer", "\nratio", "\ntarget", "\nbest peer", f"over liblinear\nat {tol}"):
-            grid.add_column(name, justify="right", no_wrap="ratio" in name)
-    for row in rows:
-        grid.add_row(*line(row))
-    console().print(grid)
+# ------------------------------------------------------------ the peers: an answer for each goal at a setting
 
 
-def line(row: Row) -> list[str]:
-    """The cells of a problem."""
-    cells = [row["problem"] + " *" * row["chosen"]]
-    for level, name in enumerate(map(str, LEVELS)):
-        mine, best, fixed = row["ours"][name], row["best"][name], row["liblinear"].get(name)
-        cells += [
-            f"{mine['cpu']:.3f}" if mine["certified"] else f"[red]{mine['gap']:.0e}[/]",
-            "-" if best is None else f"{best['cpu']:.3f}",
-            coloured(row["ratio"][name], row["good"][name]),
-            f"{row['target'][level]:g}",
-            "" if best is None else best["name"],
-            ""
-            if fixed is None
-            else coloured(row["liblinear ratio"][name], row["liblinear good"][name]) + f" ({fixed['gap']:.0e})",
-        ]
-    return cells
+def sklearn_lasso(p: Problem, tol: float) -> Answers:
+    from sklearn.linear_model import lasso_path
+
+    alphas = np.array([goal.multiplier / 2 for goal in p.goals])
+    settings = {"precompute": False, "check_input": False, "max_iter": 100_000}
+    return list(lasso_path(p.csc, p.y, alphas=alphas, tol=tol, **settings)[1].T)
 
 
-def coloured(ratio: float | None, good: bool | None) -> str:
-    colour = "dim" if good is None else "green" if good else "red"
-    return f"[{colour}]{'-' if ratio is None else format(ratio, '.2f')}[/]"
+def celer(p: Problem, tol: float) -> Answers:
+    from celer import celer_path
+
+    kind, unit = ("logreg", len(p.y)) if p.case.kind == "logistic" else ("lasso", 0.5)
+    settings = {"use_PN": True} if kind == "logreg" else {"p0": 100, "prune": 1}
+    alphas = np.array([unit * goal.multiplier for goal in p.goals])
+    return list(celer_path(p.csc, p.y, kind, alphas=alphas, tol=tol, max_iter=100, **settings)[1].T)
 
 
-def solver_of(text: str) -> Any:
-    """A solver of ours by its name, with or without settings in brackets."""
-    if text == "auto":
-        return text
-    from projfree import solvers, steps
+def skglm_logistic(p: Problem, tol: float) -> Answers:
+    from skglm.datafits import Logistic
+    from skglm.penalties import L1
+    from skglm.solvers import ProxNewton
 
-    known = vars(steps) | vars(solvers) | {name: getattr(projfree, name) for name in projfree.__all__}
-    return eval(text if "(" in text else f"{text}()", known)
-
-
-def measured(case: Case, limits: Limits, scale: float, solver: Any, references: Path) -> Row:
-    """All figures of a problem."""
-    problem = Problem(case, scale, references)
-    return {"problem": case.name, "family": case.family, "chosen": case.chosen} | compare(problem, limits, solver)
+    solver, penalty = ProxNewton(tol=tol, fit_intercept=False, max_iter=200), L1(p.goals[0].multiplier)
+    start, image = np.zeros(p.csc.shape[1]), np.zeros(len(p.y))
+    return [solver.solve(p.csc, p.y, Logistic(), penalty, start, image, run_checks=False)[0]]
 
 
-def limited(scale: float, solver: Any, references: Path) -> list[Row]:
-    """Seconds of the clock of single runs, beside their limits."""
-    text, near, rows = table("text B", scale), table("neighbours", scale), slice(0, round(5_000 * scale))
-    X, sign = text.X[rows], text.sign[rows]
-    model = projfree.ConstrainedClassifier(p=1, radius=100.0)
-    many = Problem(Case("lasso", "text A", "squared", "l_1", 5_000), scale, references)
-    lasso = projfree.Objective(projfree.Squared(), projfree.as_data(near.X, near.real))
-    ball = projfree.LpBall(1, 1e3)
-    runs: list[tuple[str, float, Callable[[], Any]]] = [
-        (
-            "lasso, f* = 0, neighbours",
-            5.0,
-            lambda: projfree.minimize(lasso, ball, tol=1e-4).status.name,
-        ),
-        ("lasso, text A, 5,000 nonzeros", np.inf, lambda: ours(many, LEVELS[-1], solver, 60.0)[1]["certified"]),
-        (
-            "ConstrainedClassifier(p=1, radius=100)",
-            1.0,
-            lambda: model.fit(X, sign).result_.status.name,
-        ),
-    ]
-    found = []
-    for name, limit, run in runs:
-        run()  # compiles
-        begun = time.perf_counter()
-        end = run()
-        seconds = time.perf_counter() - begun
-        found.append({"problem": name, "seconds": seconds, "limit": limit, "end": end, "good": seconds <= limit})
-        console().print(f"{name}: {seconds:.2f} s, limit {limit:g} s, {end}")
+def sklearn_logistic(p: Problem, **settings: Any) -> Answers:
+    from sklearn.linear_model import LogisticRegression
+
+    prices = [1.0 / (len(p.y) * goal.multiplier) for goal in p.goals]
+    settings |= {"fit_intercept": False, "l1_ratio": 1.0}
+    answers = [LogisticRegression(C=C, **settings).fit(p.X, p.y).coef_.T for C in prices]
+    return [w if p.case.kind == "softmax" else w[:, 0] for w in answers]
+
+
+def liblinear(p: Problem, tol: float) -> Answers:
+    return sklearn_logistic(p, solver="liblinear", tol=tol, max_iter=10_000)
+
+
+def saga(p: Problem, tol: float) -> Answers:
+    """As many epochs as the inverse of the root of ``tol``: its own tolerance says little."""
+    return sklearn_logistic(p, solver="saga", tol=0.0, max_iter=round(tol**-0.5))
+
+
+def adelie(p: Problem, tol: float) -> Answers:
+    import adelie as ad
+
+    groups, path = np.arange(0, p.csc.shape[1], GROUP), np.array([0.5 * goal.multiplier for goal in p.goals])
+    settings = {"groups": groups, "penalty": np.ones(len(groups)), "lmda_path": path, "early_exit": False, "tol": tol}
+    quiet = {"progress_bar": False, "n_threads": 1, "intercept": False}
+    state = ad.grpnet(ad.matrix.dense(p.csc), ad.glm.gaussian(p.y), **settings, **quiet)
+    return [np.asarray(row.todense()).ravel() for row in state.betas]
+
+
+def sklearn_tasks(p: Problem, tol: float) -> Answers:
+    from sklearn.linear_model import MultiTaskLasso
+
+    alpha = p.goals[0].multiplier / 2
+    return [MultiTaskLasso(alpha=alpha, tol=tol, fit_intercept=False, max_iter=100_000).fit(p.csc, p.y).coef_.T]
+
+
+def peers(case: Case) -> dict[str, Solve]:
+    """The peers that solve a problem."""
+    logistic = {"liblinear": liblinear, "celer": celer}
+    return {
+        "lasso": {"scikit-learn": sklearn_lasso, "celer": celer},
+        "logistic": logistic if case.radii > 1 else logistic | {"skglm": skglm_logistic},
+        "softmax": {"saga": saga},
+        "group": {"adelie": adelie},
+        "tasks": {"scikit-learn": sklearn_tasks},
+    }[case.kind]
+
+
+# ------------------------------------------------------------ measuring
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU seconds and the answer of a call; once more where something was compiled on the way."""
+    gc.collect()
+    before, begun = compile_seconds(), time.process_time()
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # a peer at a loose tolerance often warns
+        answer = call()
+    spent = time.process_time() - begun
+    return timed(call) if compile_seconds() > before else (spent, answer)
+
+
+def ours(p: Problem, level: float, patience: float) -> tuple[float, Any]:
+    """CPU seconds of a run from new data, and the worst of its results, whose bounds are checked."""
+    f, radii = p.objective(), [goal.radius for goal in p.goals]
+    settings = {"tol": level, "max_iter": 10**6, "time_limit": patience, "record": 0}
+    if len(radii) == 1:
+        spent, result = timed(lambda: [projfree.minimize(f, p.ball(radii[0]), **settings)])
+    else:
+        spent, result = timed(lambda: list(projfree.path(f, p.ball(1.0), radii, **settings).results))
+    for goal, each in zip(p.goals, result, strict=True):
+        if each.bound > goal.value * (1.0 + 1e-12):
+            raise AssertionError(f"{p.case.name}: the bound {each.bound} is above the value {goal.value}.")
+    return spent, max(result, key=lambda each: each.relative_gap)
+
+
+def settings_of(p: Problem, solve: Solve, patience: float) -> dict[float, float]:
+    """For each level the loosest setting at which a peer reaches it within the patience."""
+    found: dict[float, float] = {}
+    solve(p, TIGHTER[0])  # compiles, and loads what a first run has to load
+    for setting in TIGHTER:
+        spent, answers = timed(lambda: solve(p, setting))
+        error = p.error(answers)
+        found |= {level: setting for level in LEVELS if error <= level and level not in found}
+        if len(found) == len(LEVELS) or spent > patience:
+            break
     return found
+
+
+def compare(p: Problem, repeat: int, patience: float) -> dict[str, Any]:
+    """The row of a problem: ours and the peers, interleaved."""
+    runs: dict[tuple[str, float], Callable[[], Any]] = {}
+    missing = {}
+    for name, solve in peers(p.case).items():
+        try:
+            chosen = settings_of(p, solve, patience)
+        except Exception as error:  # a peer may give up in any way, which is shown
+            missing[name] = repr(error)
+            continue
+        if solve is liblinear and p.case.radii == 1:
+            runs |= {("as used", level): lambda s=solve, t=tol: s(p, t) for level, (tol, _) in LIBLINEAR.items()}
+        runs |= {(name, level): lambda s=solve, t=tol: s(p, t) for level, tol in chosen.items()}
+    ours(p, 0.1, patience)  # compiles
+    times: dict[tuple[str, float], list[float]] = {}
+    worst = {}
+    for _ in range(repeat):
+        for level in LEVELS:
+            spent, worst[level] = ours(p, level, patience)
+            times.setdefault(("ours", level), []).append(spent)
+            for key, run in runs.items():
+                if key[1] == level:
+                    times.setdefault(key, []).append(timed(run)[0])
+    cpu = {key: float(np.median(each)) for key, each in times.items()}
+    row = {"problem": p.case.name, "n": len(p.y), "d": p.X.shape[1], "nonzeros": p.parts(p.goals[-1].w)}
+    row |= {"reference gap": max(goal.gap for goal in p.goals), "missing": missing}
+    return row | {str(level): _judged(p.case, level, cpu, worst[level]) for level in LEVELS}
+
+
+def _judged(case: Case, level: float, cpu: dict[tuple[str, float], float], worst: Any) -> dict[str, Any]:
+    """Times at a level, their ratios, and whether they meet the targets."""
+    own, certified = cpu["ours", level], bool(worst.relative_gap <= level)
+    times = {name: seconds for (name, at), seconds in cpu.items() if at == level and name not in ("ours", "as used")}
+    best, used = min(times, key=lambda name: times[name], default=None), cpu.get(("as used", level))
+    kind = "path" if case.radii > 1 else "few" if case.size < 100 and case.kind == "lasso" else case.kind
+    target = TARGETS.get(kind, TARGET)[LEVELS.index(level)]
+    found = {"ours": own, "certified": certified, "gap": float(worst.relative_gap), "solver": repr(worst.solver)}
+    found |= {"best": best, "peer": None if best is None else times[best], "target": target}
+    found["ratio"] = None if best is None or not certified else own / times[best]
+    found["over liblinear"] = None if used is None or not certified else own / used
+    good = [] if best is None else [found["ratio"] is not None and found["ratio"] <= target]
+    good += [] if used is None else [certified and own / used <= LIBLINEAR[level][1]]
+    return found | {"met": all(good) if good else None}
+
+
+def limits(references: Path) -> list[tuple[str, float, Callable[[], Any]]]:
+    """Single runs with limits on their seconds, and how they end."""
+
+    def zero() -> Any:
+        made = table("neighbours")
+        f = projfree.Objective(projfree.Squared(), projfree.as_data(made.X, made.real))
+        return projfree.minimize(f, projfree.LpBall(1, 1e3), tol=1e-4).status.name
+
+    def many() -> Any:
+        return ours(Problem(Case("lasso", "text A", 5_000), references), LEVELS[-1], 60.0)[1].status.name
+
+    def estimator() -> Any:
+        made = table("text B")
+        model = projfree.ConstrainedClassifier(p=1, radius=100.0)
+        return model.fit(made.X[:5_000], made.sign[:5_000]).result_.status.name
+
+    return [
+        ("lasso, minimum zero, 500 x 3,000", 5.0, zero),
+        ("lasso, text A, 5,000 nonzeros", np.inf, many),
+        ("ConstrainedClassifier(p=1, radius=100), 5,000 x 41,681", 1.0, estimator),
+    ]
+
+
+def show(row: dict[str, Any]) -> None:
+    """Print a row."""
+    cells = [f"{row['problem']} ({row['nonzeros']:,})"]
+    for level in LEVELS:
+        at = row[str(level)]
+        ratio, used = ("-" if at[key] is None else f"{at[key]:.2f}" for key in ("ratio", "over liblinear"))
+        peer = "none" if at["best"] is None else f"{at['best']} {at['peer']:.3f}"
+        end = f"{at['ours']:.3f}" if at["certified"] else f"{at['ours']:.3f} (gap {at['gap']:.0e})"
+        cells.append(f"{level:g}: {end}, {peer}, ratio {ratio} of {at['target']:g}, liblinear {used}, met {at['met']}")
+    console().print(" | ".join(cells), *row["missing"].items())
 
 
 def main() -> None:
@@ -139,34 +242,44 @@ def main() -> None:
     options.add_argument("--only", default="", help="problems whose name contains this; several are separated by |")
     options.add_argument("--quick", action="store_true", help="one repeat, less patience")
     options.add_argument("--repeat", type=int, default=3)
-    options.add_argument("--patience", type=float, help="seconds of the clock for ours; more on a busy machine")
-    options.add_argument("--scale", type=float, default=1.0, help="of rows and columns of the tables")
-    options.add_argument("--solver", default="auto", help="one of ours, such as 'PrimalAveraging()'")
+    options.add_argument("--prepare", action="store_true", help="find reference optima, measure nothing")
     destinations(options)
     chosen = options.parse_args()
     with_one_thread()
-    patience = chosen.patience or (8.0 if chosen.quick else 20.0)
-    limits = Limits(1 if chosen.quick else chosen.repeat, patience)
-    rows: list[Row] = []
-    settings = {"scale": chosen.scale, "repeat": limits.repeat, "quick": chosen.quick, "solver": chosen.solver}
-    settings["patience"] = patience
-    payload = {"machine": machine(), "versions": versions(*PACKAGES), "settings": settings, "problems": rows}
+    watch()
+    repeat, patience = (1, 8.0) if chosen.quick else (chosen.repeat, 20.0)
+    references = chosen.out / "optima"
     asked = [case for case in cases() if any(part in case.name for part in chosen.only.split("|"))]
+    where = machine()
+    mark = {key: where.pop(key) for key in ("commit", "load")} | {"date": where["date"]}
+    rows: list[dict[str, Any]] = []
+    ends: list[dict[str, Any]] = []
+    # What other runs measured stays, and every row says when.
+    kept = committed("sparse") if chosen.commit else {}
+    kept = {key: [row for row in kept.get(key, []) if "date" in row] for key in ("problems", "limits")}
     try:
         for case in asked:
-            row = measured(case, limits, chosen.scale, solver_of(chosen.solver), chosen.out / "references")
-            rows.append(judged(row))
-            console().print("  ".join(line(row)))
-        if not chosen.only:
-            payload["limits"] = limited(chosen.scale, solver_of(chosen.solver), chosen.out / "references")
+            problem = Problem(case, references)
+            if chosen.prepare:
+                continue
+            rows.append(compare(problem, repeat, patience) | mark)
+            show(rows[-1])
+        for name, limit, run in limits(references):
+            if any(part in name for part in chosen.only.split("|")):
+                run()  # compiles
+                begun = time.perf_counter()
+                end = run()
+                spent = time.perf_counter() - begun
+                ends.append({"problem": name, "seconds": spent, "limit": limit, "end": end} | mark)
+                console().print(ends[-1])
     finally:  # what was measured before an interrupt or a wrong bound is kept
-        save(chosen.out, "sparse", payload)
-    show(rows)
-    kinds = ("good", "liblinear good")
-    good = [good for row in rows for kind in kinds for good in row[kind].values() if good is not None]
-    console().print(f"{sum(good)} of {len(good)} targets met")
-    if chosen.commit:
-        commit("sparse", payload)
+        packages = versions("scikit-learn", "celer", "skglm", "adelie")
+        payload = {"machine": where, "versions": packages, "settings": {"repeat": repeat, "patience": patience}}
+        for key, new in (("problems", rows), ("limits", ends)):
+            measured = {row["problem"] for row in new}
+            payload[key] = [row for row in kept[key] if row["problem"] not in measured] + new
+        if not chosen.prepare:
+            (commit("sparse", payload) if chosen.commit else save(chosen.out, "sparse", payload))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,12 @@
-"""The tables of the benchmark of sparse and wide problems, made by a script: text-like, click-like, groups and tasks.
+"""The problems of the benchmark of sparse and wide data: tables made by a script, and the optimum of each problem.
 
-    python benchmarks/sparse_problems.py [--scale 0.1] [--out FOLDER]
-
-prints what the tables look like and, with a folder, writes them there as .npz files. Seeds are fixed, so that a table
-of one scale is the same everywhere. A scale multiplies the numbers of rows and of columns.
+Seeds are fixed, so that a table is the same everywhere.
 """
 
 from __future__ import annotations
 
-import argparse
+import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,57 +15,47 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-CLASSES = 20
+from projfree import GroupBall, Logistic, LpBall, Objective, Softmax, Squared, as_data, minimize
+
+LOSSES = {"lasso": Squared(), "logistic": Logistic(), "softmax": Softmax(), "group": Squared(), "tasks": Squared()}
+CLASSES, GROUP = 20, 10
 #: The share of the words of a text that come from the vocabulary of its topic, and the size of such a vocabulary.
 TOPICAL, VOCABULARY = 0.3, 2_000
-#: Every word is in at least so many texts.
-FEWEST = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Features and the targets that the problems on them have."""
+    """Features, with real targets, signs of them, and classes."""
 
     X: Any
-    #: Real numbers, one or several a row.
     real: np.ndarray
-    #: -1 and +1.
-    sign: np.ndarray | None = None
-    #: Classes 0, 1, ...
+    sign: np.ndarray
     topic: np.ndarray | None = None
 
 
 def text_like(rows: int, columns: int, entries: int, seed: int, counts: bool = False, noise: float = 1.0) -> Table:
-    """Texts as TF-IDF with rows of length one: words by Zipf's law, a third of a topic's own, lengths that vary.
+    """Texts of about so many words by Zipf's law, as TF-IDF with rows of length one or as ``counts``.
 
-    Parameters
-    ----------
-    rows, columns : int
-        Texts and words.
-    entries : int
-        Stored entries a row, about.
-    seed : int
-        Of all that is drawn.
-    counts : bool
-        Whether the entries are the counts themselves.
-    noise : float
-        In the linear targets, over the signal; without any the signs are separable.
+    ``noise`` is that of the linear targets, over the signal; without any the signs are separable.
     """
     rng = np.random.default_rng(seed)
     topic = rng.integers(CLASSES, size=rows)
-    # Words repeat within a text, the more the longer it is: so that the mean of the draws exceeds that of the entries.
     lengths = np.maximum(5, rng.lognormal(np.log(0.93 * entries), 0.6, size=rows)).astype(int)
     text = np.repeat(np.arange(rows), lengths)
     word = rng.permutation(columns)[zipf(rng, columns, len(text))]
-    own = min(VOCABULARY, columns)
-    vocabulary = np.stack([rng.choice(columns, own, replace=False) for _ in range(CLASSES)])
+    vocabulary = np.stack([rng.choice(columns, VOCABULARY, replace=False) for _ in range(CLASSES)])
     topical = rng.random(len(text)) < TOPICAL
-    word[topical] = vocabulary[topic[text[topical]], zipf(rng, own, int(topical.sum()))]
-    text = np.append(text, rng.integers(rows, size=FEWEST * columns))
-    word = np.append(word, np.tile(np.arange(columns), FEWEST))
+    word[topical] = vocabulary[topic[text[topical]], zipf(rng, VOCABULARY, int(topical.sum()))]
+    # Every word is in a text or two.
+    text, word = np.append(text, rng.integers(rows, size=2 * columns)), np.append(word, np.tile(np.arange(columns), 2))
     X = sparse.coo_matrix((np.ones(len(text)), (text, word)), shape=(rows, columns)).tocsr()
     X = X if counts else tf_idf(X)
-    return Table(X, *linear_targets(X, rng, 600, noise), mislabelled(topic, rng))
+    often = np.bincount(X.indices, minlength=columns).astype(float)
+    chosen = rng.choice(columns, 600, replace=False, p=often / often.sum())
+    w = np.zeros(columns)
+    w[chosen] = rng.standard_normal(len(chosen)) * np.geomspace(1.0, 0.1, len(chosen))
+    wrong = rng.random(rows) < 0.1
+    return with_noise(X, X @ w, noise, rng, np.where(wrong, rng.integers(CLASSES, size=rows), topic))
 
 
 def zipf(rng: np.random.Generator, most: int, size: int) -> np.ndarray:
@@ -80,134 +68,159 @@ def tf_idf(counts: sparse.csr_matrix) -> sparse.csr_matrix:
     """Sublinear frequencies times smoothed inverse document frequencies, rows scaled to Euclidean length one."""
     n, d = counts.shape
     frequency = np.bincount(counts.indices, minlength=d)
-    values = (1.0 + np.log(counts.data)) * (1.0 + np.log((1.0 + n) / (1.0 + frequency)))[counts.indices]
-    X = sparse.csr_matrix((values, counts.indices, counts.indptr), shape=counts.shape)
-    X.sort_indices()
-    X.data /= np.repeat(np.sqrt(np.maximum(X.multiply(X).sum(axis=1).A1, 1e-300)), np.diff(X.indptr))
+    X = counts.copy()
+    X.data = (1.0 + np.log(counts.data)) * (1.0 + np.log((1.0 + n) / (1.0 + frequency)))[counts.indices]
+    X.data /= np.repeat(np.sqrt(X.multiply(X).sum(axis=1).A1), np.diff(X.indptr))
     return X
 
 
-def linear_targets(X: Any, rng: np.random.Generator, most: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
-    """Targets of a sparse linear model whose coefficients decay, with noise, and their signs."""
-    often = np.bincount(X.indices, minlength=X.shape[1]).astype(float)
-    chosen = rng.choice(X.shape[1], min(most, X.shape[1] // 2), replace=False, p=often / often.sum())
-    w = np.zeros(X.shape[1])
-    w[chosen] = rng.standard_normal(len(chosen)) * np.geomspace(1.0, 0.1, len(chosen))
-    u = X @ w
-    u = u / u.std()
-    y = u + noise * rng.standard_normal(len(u))
-    return y, np.where(y > 0.0, 1.0, -1.0)
-
-
-def mislabelled(topic: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Classes of which a tenth is drawn at random."""
-    return np.where(rng.random(len(topic)) < 0.1, rng.integers(CLASSES, size=len(topic)), topic)
-
-
-def click_like(rows: int, columns: int, entries: int, seed: int) -> Table:
-    """Zeros and ones: rare and frequent flags, and a rare event whose odds a few of them decide."""
-    rng = np.random.default_rng(seed)
-    share = 1.0 / (np.arange(columns) + 5.0)
-    share = np.minimum(0.5, share * entries / share.sum())
-    lines = [np.flatnonzero(rng.random(rows) < p) for p in rng.permutation(share)]
-    pointers = np.append(0, np.cumsum([len(line) for line in lines]))
-    stored = np.concatenate(lines)
-    X = sparse.csc_matrix((np.ones(len(stored)), stored, pointers), shape=(rows, columns)).tocsr()
-    w = rng.standard_normal(columns) * (rng.random(columns) < 0.3)
-    u = X @ w
-    odds = 2.0 * (u - np.quantile(u, 0.85)) / u.std()
-    sign = np.where(odds + rng.logistic(size=rows) > 0.0, 1.0, -1.0)
-    return Table(X, u + rng.standard_normal(rows) * u.std(), sign)
-
-
-def dense_table(rows: int, columns: int, entries: int, seed: int) -> Table:
-    """Dense columns, neighbours correlated; ``entries`` of them have a coefficient, in groups of ten."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((rows, columns))
-    X[:, 1:] += 0.5 * X[:, :-1]
-    w = np.zeros(columns)
-    for begin in 10 * rng.choice(columns // 10, max(1, entries // 10), replace=False):
-        w[begin : begin + 10] = rng.standard_normal(10)
-    u = X @ w
-    y = u + u.std() * rng.standard_normal(rows)
-    return Table(np.asfortranarray(X), y, np.where(y > 0.0, 1.0, -1.0))
-
-
-def task_table(rows: int, columns: int, entries: int, seed: int) -> Table:
-    """Dense columns and ``entries`` targets a row that depend on the same third of them."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((rows, columns))
-    X[:, 1:] += 0.5 * X[:, :-1]
-    W = rng.standard_normal((columns, entries)) * (rng.random((columns, 1)) < 0.3)
-    U = X @ W
-    return Table(np.asfortranarray(X), U + U.std() * rng.standard_normal(U.shape))
-
-
-def neighbours(rows: int, columns: int, entries: int, seed: int) -> Table:
-    """An autoregressive table of correlation 0.95, of whose ``entries`` columns the targets are made without noise."""
+def dense_table(rows: int, columns: int, outputs: int, seed: int, near: float = 0.5, noise: float = 1.0) -> Table:
+    """An autoregressive table, whose targets depend on a tenth of its groups of neighbours."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, columns))
     for j in range(1, columns):
-        X[:, j] = 0.95 * X[:, j - 1] + np.sqrt(1.0 - 0.95**2) * X[:, j]
-    y = X[:, rng.choice(columns, entries, replace=False)] @ rng.standard_normal(entries)
-    return Table(np.asfortranarray(X), y, np.where(y > 0.0, 1.0, -1.0))
+        X[:, j] = near * X[:, j - 1] + np.sqrt(1.0 - near**2) * X[:, j]
+    chosen = np.repeat(rng.random(-(-columns // GROUP)) < 0.1, GROUP)[:columns]
+    W = rng.standard_normal((columns, outputs)) * chosen[:, None]
+    return with_noise(np.asfortranarray(X), X @ (W if outputs > 1 else W[:, 0]), noise, rng)
+
+
+def with_noise(X: Any, u: np.ndarray, noise: float, rng: np.random.Generator, topic: Any = None) -> Table:
+    """The table of a linear model with noise, the signal of unit variance."""
+    y = u / u.std() + noise * rng.standard_normal(u.shape)
+    return Table(X, y, np.where(y > 0.0, 1.0, -1.0), topic)
 
 
 SIZE_A, SIZE_B = (18_221, 36_568, 100), (7_094, 41_681, 250)
-#: name: maker, rows, columns, entries a row or what the maker says, seed, and whether there are counts and noise
+#: name: maker, rows, columns, entries a row or outputs, seed, and what the maker takes besides
 TABLES: dict[str, tuple[Any, ...]] = {
     "text A": (text_like, *SIZE_A, 1),
     "text B": (text_like, *SIZE_B, 2),
     "counts A": (text_like, *SIZE_A, 11, True),
     "counts B": (text_like, *SIZE_B, 12, True),
-    "separable text A": (text_like, *SIZE_A, 13, False, 0.0),
-    "separable text B": (text_like, *SIZE_B, 14, False, 0.0),
     "separable counts A": (text_like, *SIZE_A, 15, True, 0.0),
     "separable counts B": (text_like, *SIZE_B, 16, True, 0.0),
-    "click": (click_like, 49_749, 300, 12, 3),
-    "groups": (dense_table, 5_000, 2_000, 100, 4),
-    "wide": (dense_table, 500, 20_000, 50, 5),
-    "tasks": (task_table, 9_005, 64, 8, 6),
-    "neighbours": (neighbours, 500, 3_000, 100, 7),
+    "groups": (dense_table, 5_000, 2_000, 1, 4),
+    "tasks": (dense_table, 9_005, 640, 8, 6),
+    "neighbours": (dense_table, 500, 3_000, 1, 7, 0.95, 0.0),
 }
 
 
 @lru_cache(maxsize=2)
-def table(name: str, scale: float = 1.0) -> Table:
-    """One of the tables by its name, at the scale asked for."""
-    make, rows, columns, *rest = TABLES[name]
-    return make(max(20, round(scale * rows)), max(20, round(scale * columns)), *rest)
+def table(name: str) -> Table:
+    """One of the tables by its name."""
+    make, *settings = TABLES[name]
+    return make(*settings)
 
 
-def describe(name: str, made: Table) -> str:
-    """The table in one line."""
-    n, d = made.X.shape
-    stored = made.X.nnz / n if sparse.issparse(made.X) else d
-    return f"{name}: {n:,} x {d:,}, {stored:.1f} stored entries a row"
+@dataclass(frozen=True)
+class Case:
+    """A problem before its table is made: with about ``size`` nonzero parts at the last of so many radii.
+
+    Constants of the solvers may be tuned on those that are ``chosen``; the others judge them.
+    """
+
+    kind: str
+    table: str
+    size: int
+    chosen: bool = False
+    radii: int = 1
+
+    @property
+    def name(self) -> str:
+        path = f", path of {self.radii}" if self.radii > 1 else ""
+        return f"{self.kind}, {self.table}, {self.size:,}{path}" + " *" * self.chosen
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--scale", type=float, default=1.0)
-    options.add_argument("--out", type=Path)
-    chosen = options.parse_args()
-    for name in TABLES:
-        made = table(name, chosen.scale)
-        print(describe(name, made), flush=True)
-        if chosen.out is not None:
-            write(chosen.out, name, made)
+def cases() -> Iterator[Case]:
+    """All problems, in the order of the table."""
+    for chosen, (first, second), sizes in ((True, ("text A", "counts B"), 0), (False, ("text B", "counts A"), 1)):
+        yield Case("lasso", first, (200, 20)[sizes], chosen)
+        yield Case("lasso", first, (1_000, 500)[sizes], chosen)
+        yield Case("lasso", second, (500, 2_000)[sizes], chosen)
+        yield Case("logistic", first, (100, 500)[sizes], chosen)
+        yield Case("logistic", second, (1_300, 2_000)[sizes], chosen)
+        yield Case("logistic", f"separable {second}", (300, 900)[sizes], chosen)
+        yield Case("group", "groups", (10, 40)[sizes], chosen)
+        yield Case("tasks", "tasks", (20, 60)[sizes], chosen)
+        yield Case("lasso", first, 500, chosen, 50)
+        yield Case("logistic", first, 270, chosen, 50)
+    yield Case("softmax", "text A", 2_000)
 
 
-def write(folder: Path, name: str, made: Table) -> None:
-    """Write a table as ``name.npz`` and its targets as ``name targets.npz``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    targets = {key: value for key, value in vars(made).items() if key != "X" and value is not None}
-    np.savez(folder / f"{name} targets.npz", **targets)
-    if sparse.issparse(made.X):
-        sparse.save_npz(folder / f"{name}.npz", made.X)
-    else:
-        np.savez(folder / f"{name}.npz", X=made.X)
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """A ball by its radius, the multiplier, and the minimum over it with its relative error at most."""
+
+    radius: float
+    multiplier: float
+    w: np.ndarray
+    value: float
+    gap: float
 
 
-if __name__ == "__main__":
-    main()
+class Problem:
+    """A case with its data by rows and by columns, and reference optima: found once, then read from ``cache``."""
+
+    def __init__(self, case: Case, cache: Path) -> None:
+        made = table(case.table)
+        self.case, self.X = case, made.X
+        self.csc = made.X.tocsc() if sparse.issparse(made.X) else made.X
+        self.y = {"logistic": made.sign, "softmax": made.topic}.get(case.kind, made.real)
+        self.f, self.unit = self.objective(), self.ball(1.0)
+        mark = hashlib.sha256(repr(case).encode() + np.ascontiguousarray(self.y).tobytes()).hexdigest()[:16]
+        path = cache / f"{mark}.npz"
+        if not path.exists():
+            cache.mkdir(parents=True, exist_ok=True)
+            np.savez_compressed(path, w=np.stack(list(self._optima())))
+        self.goals = [self.goal(w) for w in np.load(path)["w"]]
+
+    def objective(self) -> Objective:
+        """The objective on data made anew."""
+        return Objective(LOSSES[self.case.kind], as_data(self.X, self.y, threads=1))
+
+    def ball(self, radius: float) -> Any:
+        """The ball of the problem's norm."""
+        if self.case.kind == "group":
+            return GroupBall(2, 1, radius, groups=tuple(np.arange(self.X.shape[1]) // GROUP))
+        return GroupBall(2, 1, radius) if self.case.kind == "tasks" else LpBall(1, radius)
+
+    def goal(self, w: np.ndarray) -> Goal:
+        """The ball on whose boundary ``w`` lies, with the value and the gap there."""
+        found, radius = self.f.evaluate(self.f.point(w)), self.unit.norm(w)
+        multiplier = self.unit.dual_norm(found.slope.gradient)
+        gap = float(np.sum(found.slope.gradient * w)) + radius * multiplier
+        return Goal(radius, multiplier, w, found.value, gap / abs(found.value))
+
+    def error(self, answers: list[np.ndarray]) -> float:
+        """The largest relative suboptimality of answers, one for each goal, each by the measure that favours it.
+
+        Either an answer outside is scaled into the ball, or penalised values are compared, which peers minimise.
+        """
+        errors = [0.0]
+        for goal, w in zip(self.goals, answers, strict=True):
+            if not np.isfinite(w).all():
+                return np.inf
+            norm, best = self.unit.norm(w), goal.value + goal.multiplier * goal.radius
+            inside = self.f(self.f.point(w * min(1.0, goal.radius / max(norm, 1e-300))))
+            penalised = (self.f(self.f.point(w)) + goal.multiplier * norm) / best - 1.0
+            errors.append(min(penalised, inside / goal.value - 1.0))
+        return max(errors)
+
+    def parts(self, w: np.ndarray) -> int:
+        """Coefficients, groups or rows that are not zero."""
+        if self.case.kind == "group":
+            return len(np.unique(np.flatnonzero(w) // GROUP))
+        return int(np.count_nonzero(w.any(axis=1) if self.case.kind == "tasks" else w))
+
+    def _optima(self) -> Iterator[np.ndarray]:
+        """By our own solver; `goal` proves each, and a better peer would refute it."""
+        zero = self.f.evaluate(self.f.point(np.zeros(self.f.shape)))
+        radius, w = 0.01 * zero.value / self.unit.dual_norm(zero.slope.gradient), np.zeros(self.f.shape)
+        while self.parts(w) < self.case.size:
+            radius *= 1.2
+            w = minimize(self.f, self.ball(radius), start=w, tol=1e-3, time_limit=30.0).w
+        for r in np.geomspace(0.02 * radius, radius, self.case.radii) if self.case.radii > 1 else (radius,):
+            start = w * min(1.0, r / self.unit.norm(w))
+            w = minimize(self.f, self.ball(r), start=start, tol=1e-10, time_limit=60.0).w
+            yield w
