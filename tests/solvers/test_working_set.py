@@ -19,6 +19,7 @@ from projfree import (
     Positive,
     Simplex,
     Squared,
+    Weighted,
     WorkingSet,
     as_data,
     minimize,
@@ -148,3 +149,24 @@ def test_a_model_without_curvature_is_no_end(ball):
     other = minimize(f, ball, AcceleratedProjectedGradient(), tol=1e-7)
     assert result.status.converged
     assert result.value <= other.value * (1.0 + 1e-6)
+
+
+def test_a_minimum_of_zero_among_many_features_is_certified():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 3_000))
+    f = Objective(Squared(), as_data(X, X[:, :100] @ rng.standard_normal(100)))
+    result = minimize(f, LpBall(1, 1e3), WorkingSet(), tol=1e-4)
+    assert result.status.converged, result
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3, 7])
+def test_values_fall_while_costs_of_every_size_hide_the_gap(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(4, 30)), int(rng.integers(2, 40))
+    X, y, costs = rng.standard_normal((n, d)), rng.standard_normal(n), 10.0 ** rng.uniform(-8, 8, d)
+    radius = float(np.abs(costs * np.linalg.lstsq(X, y, rcond=None)[0]).sum() * 10.0 ** rng.uniform(-4, 0.3))
+    f, ball = Objective(Squared(), as_data(X, y)), Weighted(LpBall(1, radius), costs)
+    result = minimize(f, ball, WorkingSet(), tol=1e-6)
+    other = minimize(f, ball, AcceleratedProjectedGradient(), tol=1e-6, max_iter=300)
+    assert result.value <= other.value * (1.0 + 1e-9)
+    assert result.bound <= other.value

@@ -21,7 +21,7 @@ class FlatBall:
     radius : float
         r.
     costs : ndarray
-        The positive numbers c, one for each entry of a parameter or one for each group.
+        The numbers c, positive, one for each entry of a parameter or one for each group.
     groups : ndarray of int, or None
         For each feature the number of its group, from 0; None where every entry is a group of its own.
     signed : bool
@@ -52,9 +52,9 @@ class FlatBall:
         return float(np.sum(self.costs * self.sizes(w)))
 
     def slopes(self, g: Array) -> Array:
-        """For each group, how much the function falls for each unit of the radius that is spent on it."""
+        """For each group, how much the function falls for each unit of the radius that is spent on it; 0 at no cost."""
         pull = self.sizes(g) if self.signed else -g
-        return pull / self.costs
+        return np.asarray(np.divide(pull, self.costs, out=np.zeros_like(pull), where=self.costs > 0.0))
 
     def scores(self, g: Array) -> Array:
         """For each feature the largest of the `slopes` that it has a part in."""
@@ -74,6 +74,14 @@ class FlatBall:
             return replace(self, costs=self.costs[features])
         kept, groups = np.unique(self.groups[features], return_inverse=True)
         return replace(self, costs=self.costs[kept], groups=groups)
+
+    def beside(self, free: int, shape: tuple[int, int]) -> FlatBall:
+        """The same set for parameters of ``shape`` above so many features that are at no cost."""
+        if self.groups is None:
+            costs = self.costs.reshape(shape[0], -1) * np.ones(shape)
+            return replace(self, costs=np.vstack([costs, np.zeros((free, shape[1]))]))
+        more = np.arange(len(self.costs), len(self.costs) + free)
+        return replace(self, costs=np.append(self.costs, np.zeros(free)), groups=np.append(self.groups, more))
 
     def flattened(self, outputs: int) -> FlatBall:
         """The same set for parameters whose outputs are laid out one behind the other, feature by feature."""

@@ -41,21 +41,15 @@ CG_ACCURACY = 0.03
 #: The multiplier moves once the penalised problem is solved to this part of the gap.
 SOLVED = 0.3
 #: The least part by which the diagonal of a face is raised: some roundings of its entries.
-LEAST_DAMPING = 1e-14
-#: The multiplier is about the radius to minus this power, at first.
-EXPONENT = 0.5
-#: Secants of that power are trusted above this, and moves of the multiplier up to a factor.
-LEAST_EXPONENT, FACTOR = 0.2, 0.3
+LEAST_DAMPING = 64.0 * UNIT
+#: The multiplier moves by at most this factor at a time.
+FACTOR = 0.3
 #: The Gram matrix of at most so many columns is formed: it takes 8 MB, and a factorization as long as some products.
 MOST_FORMED = 1_000
-#: Up to so many entries NumPy takes less time than a kernel that is compiled first, and steps among vertices even less.
+#: Up to so many entries steps among vertices take less time than sweeps.
 FEW = 100
-#: So much longer vertices are to shorter ones what a number is to the rounding of its square.
-SPREAD = 1e4
 #: It is formed from sparse columns where that takes the time of at most so many sweeps.
 FORMING_SWEEPS = 40
-#: Smaller entries of a diagonal are zero: the square of its inverse is still finite.
-LEAST_DIAGONAL = 1e-150
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,9 +185,9 @@ def minimize_group_l1(
         The last columns are not in the ball, but between ``-bound`` and ``bound``.
     """
     entries = ball.groups is None and not free and math.isfinite(ball.radius)
-    # What one unit of the norm is to each entry: vertices of very different lengths see others as rounding.
+    # What one unit of the norm is to each entry: of vertices of very different lengths, products lose the shorter ones.
     bends = np.sqrt(columns.diagonal.reshape(slope.shape)) / ball.costs if entries else np.ones(1)
-    even = bends.max(initial=0.0) <= SPREAD * np.min(bends, where=bends > 0.0, initial=math.inf)
+    even = bends.max(initial=0.0) <= UNIT**-0.25 * np.min(bends, where=bends > 0.0, initial=math.inf)
     if ball.tight or (entries and slope.size <= FEW and even):
         return _on_simplex(columns, slope, ball, start)
     search = _Search(columns, slope, ball, start, free, bound)
@@ -228,21 +222,18 @@ class _Search:
     """The state of a solve: the point v, its image z, and the gradient."""
 
     def __init__(self, columns: Columns, slope: Array, ball: FlatBall, start: Array, free: int, bound: float) -> None:
-        k = columns.mean.shape[1]
-        self.columns, self.shape, self.radius, self.signed = columns, start.shape, ball.radius, ball.signed
+        k, m = columns.mean.shape[1], len(start) - free
+        self.columns, self.shape, self.radius, self.m = columns, start.shape, ball.radius, m
         self.start, self.slope = start.reshape(-1, k), slope.reshape(-1, k)
         self.v = np.array(self.start, dtype=np.float64, order="C")
-        self.m, self.joint, self.bound = len(self.v) - free, ball.groups is not None, bound if free else 0.0
-        costs = np.broadcast_to(ball.costs, start[: self.m].shape) if ball.groups is None else ball.costs[ball.groups]
-        pad = np.zeros((free, k))
-        self.cost = np.vstack([costs.reshape(self.m, -1) * np.ones((self.m, k)), pad])
-        self.high = np.vstack([self.radius / self.cost[: self.m], pad + self.bound])
-        self.low = -self.high
-        if not self.signed:
-            self.low[: self.m] = 0.0
-        starts = np.arange(self.m) if ball.groups is None else np.flatnonzero(np.diff(ball.groups, prepend=-1))
-        self.first = np.append(starts, np.arange(self.m, len(self.v) + 1))
-        self.unit = self.cost[self.first[:-1], 0] if self.joint else self.cost
+        self.joint, self.bound, pad = ball.groups is not None, bound if free else 0.0, np.zeros((free, k))
+        self.ball, self.groups = ball.beside(free, (m, k)), np.arange(m + free)
+        self.cost = np.ones((m + free, 1)) * self.ball.costs
+        if self.ball.groups is not None:
+            self.groups, self.cost = self.ball.groups, self.ball.costs[self.ball.groups, None] * np.ones((1, k))
+        self.first = np.append(np.flatnonzero(np.diff(self.groups, prepend=-1)), m + free)
+        self.high = np.vstack([self.radius / self.cost[:m], pad + self.bound])
+        self.low = np.vstack([-self.high[:m] if ball.signed else 0.0 * self.cost[:m], -self.high[m:]])
         self.curvature = columns.curvatures(self.first) if self.joint else columns.diagonal
         self.damping = LEAST_DAMPING
         self._look()
@@ -256,48 +247,12 @@ class _Search:
 
     def _sweep(self, level: float, which: Array) -> None:
         """Minimise over one part after the other of those in ``which``; see the compiled `sweep`."""
-        if self.v.size <= FEW:
-            for g in which:
-                self._minimize_part(level, slice(self.first[g], self.first[g + 1]))
-            return
         from projfree.numerics.group_l1_kernels import sweep
 
         head = (*self.columns.arrays, self.z, self.columns.mean, self.shift, self.v, self.slope, self.curvature)
         sweep(*head, level * self.cost, self.low, self.high, self.first, self.joint, which)
 
-    def _minimize_part(self, level: float, part: slice) -> None:
-        """Minimise the penalised quadratic over some entries."""
-        c, old, curvature, threshold = self.columns, self.v[part], self.curvature[part], level * self.cost[part]
-        A, mean = c.A[:, part], c.mean[part]
-        slope = (self.z[part] if c.h is None else A.T @ self.z) - mean * self.shift + self.slope[part]
-        goal = curvature * old - slope
-        pull = np.where(threshold > 0.0, np.linalg.norm(goal), np.abs(goal)) if self.joint else np.abs(goal)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            reach = np.minimum((pull - threshold) / curvature, self.high[part])
-            new = np.where(pull > threshold, np.maximum(reach * (goal / pull), self.low[part]), 0.0)
-        step = np.where(np.isfinite(new), new, old) - old  # without curvature and bounds nothing is known of an entry
-        self.v[part] = old + step
-        self.shift += np.einsum("jo,jo->o", step, mean)
-        self.z += A @ step if c.h is None else c.h * (A @ step)
-
     # ------------------------------------------------------------ what is known of a point
-
-    def _sums(self, x: Array) -> Array:
-        """The sum of each part."""
-        return np.add.reduceat(x.sum(axis=1), self.first[:-1]) if self.joint else x
-
-    def _sizes(self, v: Array) -> Array:
-        """The Euclidean norm of each part."""
-        return np.sqrt(self._sums(v * v)) if self.joint else np.abs(v)
-
-    def norm(self, v: Array) -> float:
-        """The norm that the radius bounds."""
-        return float(np.sum(self.unit * self._sizes(v)))
-
-    def _slopes(self, g: Array) -> Array:
-        """How much the quadratic falls for each unit of the radius that is spent on a part; zero for free ones."""
-        pull = self._sizes(g) if self.signed else -g
-        return np.asarray(np.divide(pull, self.unit, out=np.zeros_like(pull), where=self.unit > 0.0))
 
     def _value(self) -> float:
         """The quadratic at v, less that at the start: rounding then falls with the steps that are left."""
@@ -306,13 +261,14 @@ class _Search:
     def _gap(self, v: Array, g: Array) -> float:
         """The Frank-Wolfe gap at v, where the gradient is g."""
         linear = float(np.vdot(g, v)) + self.bound * float(np.abs(g[self.m :]).sum())
-        return linear + self.radius * max(float(self._slopes(g).max(initial=0.0)), 0.0)
+        return linear + self.radius * self.ball.level(g)
 
     def _penalized_gap(self, level: float, norm: float) -> float:
         """The gap of the penalised problem; parts at a bound that push against it are where they should be."""
-        sizes, slopes = self._sizes(self.v), self._slopes(self.g)
-        held = (sizes * self.unit >= self.radius * (1.0 - 4.0 * UNIT)) & (slopes >= level)
-        gap = float(np.sum(np.where(held, 0.0, self._sums(self.g * self.v) + level * self.unit * sizes)))
+        ball, slopes = self.ball, self.ball.slopes(self.g)
+        spent = ball.costs * ball.sizes(self.v)
+        held = (spent >= self.radius * (1.0 - 4.0 * UNIT)) & (slopes >= level)
+        gap = float(np.sum(np.where(held, 0.0, ball.sums(self.g * self.v) + level * spent)))
         above = float(np.max(np.where(held, 0.0, slopes), initial=0.0)) - level
         return gap + max(above, 0.0) * norm + self.bound * float(np.abs(self.g[self.m :]).sum())
 
@@ -321,7 +277,7 @@ class _Search:
         size = np.abs(self.slope)
         terms = float(np.vdot(np.abs(self.v), size)) + self.bound * float(size[self.m :].sum())
         if math.isfinite(self.radius):
-            terms += self.radius * max(float(self._slopes(size if self.signed else -size).max(initial=0.0)), 0.0)
+            terms += self.radius * self.ball.level(size if self.ball.signed else -size)
         return 8.0 * UNIT * terms
 
     def _inside(self, norm: float, sides: dict[bool, tuple[Array, Array, float]]) -> Iterator[tuple[Array, Array]]:
@@ -348,7 +304,7 @@ class _Search:
         if not penalty and not level * r > max(goal, self.floor()):  # of no matter to the gap: none is known
             if level * r <= self.floor() and (found := self._interior(max(goal, self.floor()), fall, True)) is not None:
                 return found
-            level = 0.5 * float(self._slopes(self.g).max(initial=0.0))
+            level = 0.5 * self.ball.level(self.g)
         search, everything, random = _Multiplier(r), np.arange(len(self.first) - 1), np.random.default_rng(0)
         last, steps, stalled = math.inf, CG_STEPS, 0
         best, sides = QPSolution(self.v.copy(), level, math.inf), dict[bool, tuple[Array, Array, float]]()
@@ -357,15 +313,15 @@ class _Search:
             # In a random order: columns without negative entries, as those of texts, make cycles slow.
             self._sweep(level, random.permutation(everything))
             for _ in range(SWEEPS):
-                used = self._sizes(self.v).reshape(len(everything), -1).any(axis=1)
+                used = self.ball.sizes(self.v).reshape(len(everything), -1).any(axis=1)
                 self._sweep(level, random.permutation(np.flatnonzero(used)))
             self.g = self.slope + self.columns.adjoint(self.z, self.shift)
-            norm, floor = self.norm(self.v), self.floor()
+            norm, floor = self.ball.norm(self.v), self.floor()
             own = self._penalized_gap(level, norm)
             if turn and own > max(floor, SLOW * last):
                 self._face_step(level, steps)
                 steps *= 2
-                norm, own = self.norm(self.v), self._penalized_gap(level, self.norm(self.v))
+                norm, own = self.ball.norm(self.v), self._penalized_gap(level, self.ball.norm(self.v))
             points = [(self.v, self.g)] if penalty else list(self._inside(norm, sides))
             gaps = [own] if penalty else [self._gap(v, g) for v, g in points]
             gap = min(gaps)
@@ -387,7 +343,7 @@ class _Search:
                 continue
             low = max(low, self._value() - self._gap(self.v, self.g))
             if own <= max(SOLVED * gap, floor) and norm == r:  # one part is at its bound, and its slope the multiplier
-                level = max(level, float(self._slopes(self.g).max(initial=0.0)))
+                level = max(level, self.ball.level(self.g))
             elif own <= max(SOLVED * gap, floor):
                 sides[norm > r] = self.v.copy(), self.g, norm
                 if norm < r and (found := self._interior(max(goal, floor), fall, False)) is not None:
@@ -398,7 +354,7 @@ class _Search:
     def _interior(self, goal: float, fall: float, every: bool) -> QPSolution | None:
         """The minimiser without the ball, where that is found inside."""
         kept, last = (self.v, self.z, self.shift, self.g), math.inf
-        while self.norm(self.v) <= self.radius and (gap := self._gap(self.v, self.g)) < 0.5 * last:
+        while self.ball.norm(self.v) <= self.radius and (gap := self._gap(self.v, self.g)) < 0.5 * last:
             if gap <= goal and (min(gap, fall) < -self._value() or gap <= self.floor()):
                 return QPSolution(self.v.reshape(self.shape), 0.0, gap)
             self._face_step(0.0, MOST_ROUNDS, every)
@@ -410,7 +366,7 @@ class _Search:
 
     def _face_step(self, level: float, steps: int, every: bool = False) -> None:
         """Newton's step for the entries that are not zero, as far as it lowers the penalised value."""
-        old, before = (self.v, self.z, self.shift, self.g), self._value() + level * self.norm(self.v)
+        old, before = (self.v, self.z, self.shift, self.g), self._value() + level * self.ball.norm(self.v)
         p, raised = self._newton(level, steps, every), min(self.damping * 1e3, 1.0)
         toward = (self.v * p < 0.0) & (np.abs(p) > np.abs(self.v))  # half of the step at most, to where the first ends
         for share in (1.0, float(np.min(np.abs(self.v[toward] / p[toward]), initial=0.5))):
@@ -421,7 +377,7 @@ class _Search:
             new[self.m :] = np.clip(new[self.m :], -self.bound, self.bound)
             self.v = new
             self._look()
-            if self._value() + level * self.norm(new) <= before:
+            if self._value() + level * self.ball.norm(new) <= before:
                 if share == 1.0 or self.joint:  # as Levenberg and Marquardt do: directions may have no curvature
                     self.damping = max(self.damping * 1e-2, LEAST_DAMPING) if share == 1.0 else raised
                 return
@@ -429,15 +385,11 @@ class _Search:
 
     def _newton(self, level: float, steps: int, every: bool) -> Array:
         """The step that solves the damped system of the face, by a factorization or conjugate gradients."""
-        v, H, group = self.v, self.columns.A, np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
-        size = self._sizes(v)[group][:, None] if self.joint else np.abs(v)
+        v, H, group = self.v, self.columns.A, self.groups
+        size = self.ball.sizes(v)[group][:, None] if self.joint else np.abs(v)
         on = ((size > 0.0) | every) & (self.low < v) & (v < self.high) & (self.columns.diagonal > 0.0)
         u = np.divide(v, size, out=np.zeros_like(v), where=size > 0.0)  # the gradient of the norm of each part
-        bend = (
-            np.divide(level * self.cost, size, out=np.zeros_like(v), where=on & (size > 0.0))
-            if self.joint
-            else np.zeros_like(v)
-        )
+        bend = np.divide(level * self.cost, size, out=np.zeros_like(v), where=on & (size > 0.0) & self.joint)
         rhs = -np.where(on, self.g + level * self.cost * u, 0.0)
         diagonal = self.columns.diagonal * (1.0 + self.damping) + bend
         places = np.flatnonzero(on)
@@ -454,7 +406,7 @@ class _Search:
         def product(x: Array) -> Array:
             out = self.columns.times(x) + (diagonal - self.columns.diagonal) * x
             if self.joint:
-                out -= bend * u * self._sums(u * x)[group][:, None]
+                out -= bend * u * self.ball.sums(u * x)[group][:, None]
             return np.where(on, out, 0.0)
 
         scale = np.divide(1.0, diagonal, out=np.zeros_like(v), where=on)
@@ -465,7 +417,7 @@ def _solve(B: Array, rhs: Array, damping: float) -> Array:
     """The solution of a positive semidefinite system whose diagonal is raised by this part of itself, or by more."""
     from scipy.linalg import lapack
 
-    scale = np.sqrt(np.maximum(np.diag(B), LEAST_DIAGONAL))
+    scale = np.sqrt(np.maximum(np.diag(B), np.finfo(np.float64).tiny))
     with np.errstate(over="ignore", invalid="ignore"):  # groups of almost no size bend beyond floats: no step is found
         B = B / scale / scale[:, None]
     while damping < 1.0:
@@ -482,7 +434,7 @@ class _Multiplier:
     """The multiplier for which the norm is the radius, by secants of their logarithms within a bracket."""
 
     def __init__(self, radius: float) -> None:
-        self.radius, self.exponent = radius, EXPONENT
+        self.radius, self.exponent = radius, 0.5
         self.below, self.above = 0.0, math.inf
         self.last = (math.nan, math.nan)
 
@@ -492,8 +444,8 @@ class _Multiplier:
         The minimum is convex in the radius, which bounds its slope there, the multiplier.
         """
         if norm != self.last[1] and min(norm, *self.last, level) > 0.0:
-            exponent = -math.log(level / self.last[0]) / math.log(norm / self.last[1])
-            self.exponent = max(exponent, LEAST_EXPONENT) if exponent > 0.0 else EXPONENT
+            secant = -math.log(level / self.last[0]) / math.log(norm / self.last[1])
+            self.exponent = max(secant, 0.5 * self.exponent)
         self.last = level, norm
         if norm < self.radius:
             self.above = min(self.above, abs(excess) / (self.radius - norm))  # negative by rounding alone

@@ -348,6 +348,8 @@ class Run:
         #: The certificate of the present iterate and the multiplier of the radius, once they are known.
         self.certificate: Certificate | None = None
         self.multiplier: float | None = None
+        #: By how much the last step lowered the best value.
+        self.fell = 0.0
 
     @property
     def iteration(self) -> int:
@@ -409,7 +411,9 @@ class Run:
 
     def _precision(self) -> float:
         """The gap below which rounding, or the smoothing of the function, decides, not the solver."""
-        return 2.0 * (self.lower_bound.allowance + self.f.structure.smoothing_error) if self.convex else 0.0
+        if not self.convex or self.fell > self.tol * self.scale:  # a value that falls is not hidden by rounding
+            return 0.0
+        return 2.0 * (self.lower_bound.allowance + self.f.structure.smoothing_error)
 
     def certify(self, stopped: Status | None = None) -> Status | None:
         """Recompute the certificate from the best point alone; the status of the run if it should end, else None.
@@ -435,7 +439,7 @@ class Run:
 
     def advance(self) -> None:
         """Make one step of the solver, record what it found, and take a tangent for the certificate if one is due."""
-        begun, compiled = time.perf_counter(), compile_seconds()
+        begun, compiled, value = time.perf_counter(), compile_seconds(), self.value
         f, before, self.certificate = self.opened, self.state.x, None
         if not (self.iteration or f.structure.predictions or same(before.w, self.centre)):
             _ = self.scale  # the size of a user's function at the centre tells what is rounding at a good start
@@ -472,6 +476,7 @@ class Run:
             self.trace.add(self.iteration, self.passes, self.seconds, math.nan, bound, math.nan, state.gamma)
         for t, each in found.items():
             self.learn_value(t, each.reported, state.gap if each is tangent else math.nan)
+        self.fell = min(value, self.first_value) - self.value
 
     def learn_value(self, iteration: int, found: Evaluation, gap: float = math.nan) -> None:
         """Record what is known about an iterate; ``gap`` is the Frank-Wolfe gap there if it is known."""

@@ -13,7 +13,7 @@ import numpy as np
 from projfree.algebra import Minorant, Point, inner
 from projfree.checks import Array
 from projfree.objectives.base import Evaluation, SmoothFunction
-from projfree.objectives.rounding import ROUNDING, is_rounding
+from projfree.objectives.rounding import is_rounding
 from projfree.sets.base import ConstraintSet, OracleResult
 from projfree.sets.constrained import tightened
 
@@ -163,7 +163,7 @@ def evaluation_at_iterate(f: SmoothFunction, state: State) -> Evaluation:
 
 def falls_enough(there: float, value: float, expected: float) -> bool:
     """Whether the value ``there`` is as far below ``value`` as the expected decrease asks for, up to rounding."""
-    return there <= value - ARMIJO * expected + ROUNDING * abs(value)
+    return is_rounding(there - value + ARMIJO * expected, value)
 
 
 def step_towards(f: SmoothFunction, here: Evaluation, v: Point, expected: float) -> tuple[Evaluation, float]:

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from projfree.algebra import Point, inner
+from projfree.algebra import Point
 from projfree.checks import Array, count
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.group_l1_qp import Columns, QPSolution, minimize_group_l1
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.rounding import is_rounding
 from projfree.sets.base import ConstraintSet, frank_wolfe_gap
-from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, step_towards
+from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, newton_step
 
 #: The fewest features of a working set: fewer would save no time beside the read that chooses them.
 SMALLEST = 100
@@ -111,33 +110,21 @@ class WorkingSet(Solver):
         # The smaller the gap is, the less of it is due to the error of the model and to other features.
         share = min(SHARE, gap / (abs(here.value) or gap or 1.0))
         found = model.minimize(state.level, gap * share, SHARE * abs(here.value))
-        expected = inner(g, x.w - found.w)
-        tiny = is_rounding(expected, here.value)
-        new, gamma = step_towards(f, here, f.point(found.w, x.intercept), expected)
-        bound = GapBound.of(ball, new)
-        if gamma < 1.0 and tiny:  # values differ by rounding alone: the smaller gap decides
-            there = f.evaluate(f.point(found.w, x.intercept), keep=True)
-            if (other := GapBound.of(ball, there)).gap < bound.gap:
-                new, gamma, bound = there, 1.0, other
-        done = tiny and not bound.gap < gap
-        if done:  # a model without curvature has no minimiser, but there may be a slope: a Frank-Wolfe step decides
-            corner = f.point(ball.lmo(g), x.intercept)
-            there, share = step_towards(f, here, corner, inner(g, x.w - corner.w))
-            if not is_rounding(new.value - there.value, here.value):
-                new, gamma, bound, done = there, share, GapBound.of(ball, there), False
+        v = f.point(found.w, x.intercept)
+        moved = newton_step(f, ball, here, v, gap)
+        if moved["done"]:  # the rounding of a model may raise the value: a smaller gap decides
+            there = f.evaluate(v, keep=True)
+            if (bound := GapBound.of(ball, there)).gap < gap:
+                moved = {"x": there.point, "gamma": 1.0, "evaluation": there, "bound": bound, "done": False}
         return replace(
             state,
             t=state.t + 1,
-            x=new.point,
             level=found.level,
             # Halved after a whole step and raised after a shorter one, as in methods of Levenberg and Marquardt.
-            damping=min(max(4.0 * state.damping, 1.0), MOST_DAMPING) if gamma < 1.0 else 0.5 * state.damping,
+            damping=min(max(4.0 * state.damping, 1.0), MOST_DAMPING) if moved["gamma"] < 1.0 else 0.5 * state.damping,
             features=features,
             columns=model.columns if f.structure.quadratic_form else None,
-            gamma=gamma,
-            evaluation=new,
-            bound=bound,
-            done=done,
+            **moved,
         )
 
     def _features(self, ball: ConstraintSet, shape: tuple[int, ...], g: Array, state: WorkingSetState) -> Array:
