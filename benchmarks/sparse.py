@@ -1,6 +1,6 @@
 """Sparse and wide problems: our time to a certified gap over that of the best peer to the same true suboptimality.
 
-    python benchmarks/sparse.py [--only TEXT] [--quick] [--repeat 3] [--prepare] [--commit]
+    python benchmarks/sparse.py [--only TEXT] [--quick] [--prepare] [--commit]
 
 Ours start from data made anew, which is not timed, and stop when their certificate says so. Peers have none: each is
 tried at a series of its own tolerances and timed at the loosest whose answer is good enough by `Problem.error`. They
@@ -225,29 +225,16 @@ def limits(references: Path) -> list[tuple[str, float, Callable[[], Any]]]:
     ]
 
 
-def show(row: dict[str, Any]) -> None:
-    """Print a row."""
-    cells = [f"{row['problem']} ({row['nonzeros']:,})"]
-    for level in LEVELS:
-        at = row[str(level)]
-        ratio, used = ("-" if at[key] is None else f"{at[key]:.2f}" for key in ("ratio", "over liblinear"))
-        peer = "none" if at["best"] is None else f"{at['best']} {at['peer']:.3f}"
-        end = f"{at['ours']:.3f}" if at["certified"] else f"{at['ours']:.3f} (gap {at['gap']:.0e})"
-        cells.append(f"{level:g}: {end}, {peer}, ratio {ratio} of {at['target']:g}, liblinear {used}, met {at['met']}")
-    console().print(" | ".join(cells), *row["missing"].items())
-
-
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--only", default="", help="problems whose name contains this; several are separated by |")
-    options.add_argument("--quick", action="store_true", help="one repeat, less patience")
-    options.add_argument("--repeat", type=int, default=3)
+    options.add_argument("--quick", action="store_true", help="one run in place of three, less patience")
     options.add_argument("--prepare", action="store_true", help="find reference optima, measure nothing")
     destinations(options)
     chosen = options.parse_args()
     with_one_thread()
     watch()
-    repeat, patience = (1, 8.0) if chosen.quick else (chosen.repeat, 20.0)
+    repeat, patience = (1, 8.0) if chosen.quick else (3, 20.0)
     references = chosen.out / "optima"
     asked = [case for case in cases() if any(part in case.name for part in chosen.only.split("|"))]
     where = machine()
@@ -263,7 +250,7 @@ def main() -> None:
             if chosen.prepare:
                 continue
             rows.append(compare(problem, repeat, patience) | mark)
-            show(rows[-1])
+            console().print(rows[-1])
         for name, limit, run in limits(references):
             if any(part in name for part in chosen.only.split("|")):
                 run()  # compiles

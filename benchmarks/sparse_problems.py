@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.feature_extraction.text import TfidfTransformer
 
 from projfree import GroupBall, Logistic, LpBall, Objective, Softmax, Squared, as_data, minimize
 
@@ -49,7 +50,7 @@ def text_like(rows: int, columns: int, entries: int, seed: int, counts: bool = F
     # Every word is in a text or two.
     text, word = np.append(text, rng.integers(rows, size=2 * columns)), np.append(word, np.tile(np.arange(columns), 2))
     X = sparse.coo_matrix((np.ones(len(text)), (text, word)), shape=(rows, columns)).tocsr()
-    X = X if counts else tf_idf(X)
+    X = X if counts else TfidfTransformer(sublinear_tf=True).fit_transform(X)
     often = np.bincount(X.indices, minlength=columns).astype(float)
     chosen = rng.choice(columns, 600, replace=False, p=often / often.sum())
     w = np.zeros(columns)
@@ -62,16 +63,6 @@ def zipf(rng: np.random.Generator, most: int, size: int) -> np.ndarray:
     """Ranks from 0 by the law of Zipf and Mandelbrot."""
     weight = np.cumsum(1.0 / (np.arange(most) + 10.0))
     return np.minimum(np.searchsorted(weight, rng.random(size) * weight[-1]), most - 1)
-
-
-def tf_idf(counts: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Sublinear frequencies times smoothed inverse document frequencies, rows scaled to Euclidean length one."""
-    n, d = counts.shape
-    frequency = np.bincount(counts.indices, minlength=d)
-    X = counts.copy()
-    X.data = (1.0 + np.log(counts.data)) * (1.0 + np.log((1.0 + n) / (1.0 + frequency)))[counts.indices]
-    X.data /= np.repeat(np.sqrt(X.multiply(X).sum(axis=1).A1), np.diff(X.indptr))
-    return X
 
 
 def dense_table(rows: int, columns: int, outputs: int, seed: int, near: float = 0.5, noise: float = 1.0) -> Table:
