@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from projfree import GroupBall, LpBall, Objective, Positive, Simplex, Squared, Weighted, WorkingSet, as_data, minimize
 from projfree.numerics import group_l1_qp
+from projfree.numerics.flat_ball import FlatBall
 from projfree.sets import WithFree
 
 KINDS = ("l_1", "weighted", "positive", "simplex", "groups", "free", "bounded")
@@ -70,3 +71,23 @@ def test_no_bound_exceeds_the_minimum(kind, sizes, seed, radius, n, d):
     assert result.status.converged or kind not in ("free", "bounded")
     if result.status.converged:
         assert result.value <= least + slack
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("groups", [None, np.repeat(np.arange(4), 3)])
+@pytest.mark.parametrize("free", [0, 2])
+@pytest.mark.parametrize("formed", [True, False])
+def test_compiled_descent_agrees_with_numpy(outputs, groups, free, formed, monkeypatch):
+    rng, m = np.random.default_rng(0), 12
+    A, b = rng.standard_normal((50, m + free)), rng.standard_normal((m + free, outputs))
+    of_table = group_l1_qp.Columns.of_table(A, rng.random((50, outputs)), outputs, intercept=True)
+    columns = group_l1_qp.Columns.of_matrix(A.T @ A, outputs) if formed else of_table
+    ball = FlatBall(1.0, np.ones((m, outputs)) if groups is None else np.ones(4), groups)
+    found = []
+    for few in (0, b.size):
+        monkeypatch.setattr(group_l1_qp, "FEW", few)
+        search = group_l1_qp._Search(columns, b, ball, np.zeros_like(b), free, 3.0)
+        for _ in range(3):
+            search._sweep(0.1, np.arange(len(search.first) - 1))
+        found.append(np.concatenate([search.v, search.z, search.shift[None]]))
+    np.testing.assert_allclose(*found, atol=1e-13)

@@ -46,7 +46,7 @@ LEAST_DAMPING = 64.0 * UNIT
 FACTOR = 0.3
 #: The Gram matrix of at most so many columns is formed: it takes 8 MB, and a factorization as long as some products.
 MOST_FORMED = 1_000
-#: Up to so many entries steps among vertices take less time than sweeps.
+#: Up to so many entries NumPy takes less time than a kernel that is compiled first, and steps among vertices even less.
 FEW = 100
 #: It is formed from sparse columns where that takes the time of at most so many sweeps.
 FORMING_SWEEPS = 40
@@ -247,10 +247,29 @@ class _Search:
 
     def _sweep(self, level: float, which: Array) -> None:
         """Minimise over one part after the other of those in ``which``; see the compiled `sweep`."""
+        if self.v.size <= FEW:  # a kernel that is compiled first would take longer
+            for g in which:
+                self._minimize_part(level, slice(self.first[g], self.first[g + 1]))
+            return
         from projfree.numerics.group_l1_kernels import sweep
 
         head = (*self.columns.arrays, self.z, self.columns.mean, self.shift, self.v, self.slope, self.curvature)
         sweep(*head, level * self.cost, self.low, self.high, self.first, self.joint, which)
+
+    def _minimize_part(self, level: float, part: slice) -> None:
+        """Minimise the penalised quadratic over some entries."""
+        c, old, curvature, threshold = self.columns, self.v[part], self.curvature[part], level * self.cost[part]
+        A, mean = c.A[:, part], c.mean[part]
+        slope = (self.z[part] if c.h is None else A.T @ self.z) - mean * self.shift + self.slope[part]
+        goal = curvature * old - slope
+        pull = np.where(threshold > 0.0, np.linalg.norm(goal), np.abs(goal)) if self.joint else np.abs(goal)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.minimum((pull - threshold) / curvature, self.high[part])
+            new = np.where(pull > threshold, np.maximum(reach * (goal / pull), self.low[part]), 0.0)
+        step = np.where(np.isfinite(new), new, old) - old  # without curvature and bounds nothing is known of an entry
+        self.v[part] = old + step
+        self.shift += np.einsum("jo,jo->o", step, mean)
+        self.z += A @ step if c.h is None else c.h * (A @ step)
 
     # ------------------------------------------------------------ what is known of a point
 
