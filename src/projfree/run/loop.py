@@ -411,9 +411,11 @@ class Run:
 
     def _precision(self) -> float:
         """The gap below which rounding, or the smoothing of the function, decides, not the solver."""
-        if not self.convex or self.fell > self.tol * self.scale:  # a value that falls is not hidden by rounding
+        if not self.convex:
             return 0.0
-        return 2.0 * (self.lower_bound.allowance + self.f.structure.smoothing_error)
+        # A value that still falls is not at the end of precision, however large the allowance is.
+        rounding = 0.0 if self.fell > self.tol * self.scale else self.lower_bound.allowance
+        return 2.0 * (rounding + self.f.structure.smoothing_error)
 
     def certify(self, stopped: Status | None = None) -> Status | None:
         """Recompute the certificate from the best point alone; the status of the run if it should end, else None.
