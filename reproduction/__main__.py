@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reproduction.base import Mode
 from reproduction.report import build
-from reproduction.runner import STORE, Store, discover, measure
+from reproduction.runner import FolderError, Store, discover, measure
 
 NEEDED = ("cvxpy", "jinja2", "matplotlib", "pandas")
 
@@ -51,25 +51,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     unknown = [name for name in options.experiments if name not in experiments]
     if unknown:
         return fail(f"`experiments` must be some of {', '.join(experiments)}, got {unknown[0]!r}.")
-    store = Store(options.out, mode)
-    stored = store.modes()
-    if options.report_only and not stored:
-        return fail(f"`--report-only` needs measurements in {options.out / STORE}, where there are none; leave it out.")
-    if options.report_only:
-        store.mode = "full" if stored == {"full"} else "quick"
-    elif stored - {mode}:
-        return fail(f"`--out` must hold measurements of one size, and {options.out} holds {', '.join(stored)} ones.")
     chosen = [experiments[name] for name in options.experiments or experiments]
-    failed: list[str] = []
-    if not options.report_only:
-        if options.force:
+    store = Store(options.out, mode)
+    try:
+        check(store, options.report_only)
+        if options.force and not options.report_only:
             for experiment in chosen:
                 for task in experiment.tasks(mode):
                     store.path(experiment.name, task).unlink(missing_ok=True)
-        failed = measure(chosen, store, lambda _: True, say)
-    shown = build(experiments, store, options.out)
+        failed = [] if options.report_only else measure(chosen, store, lambda _: True, say)
+        shown = build(experiments, store, options.out)
+    except KeyboardInterrupt:
+        return fail("interrupted; the same command without `--force` goes on where it was.")
+    except OSError as error:
+        return fail(f"`--out` must be a folder that can be written, got {options.out}: {error.strerror or error}.")
+    except FolderError as error:
+        return fail(str(error))
     sys.stdout.write(f"{shown['sentence']}\n{options.out / 'report.html'}\n")
     return 1 if failed else 0
+
+
+def check(store: Store, report_only: bool) -> None:
+    """Refuse a folder that is not that of a report, or that holds measurements of another size."""
+    out, stored = store.folder.parent, store.modes()
+    if report_only and not stored:
+        raise FolderError(f"`--report-only` needs measurements in {store.folder}, where there are none; leave it out.")
+    if report_only:
+        store.mode = "full" if stored == {"full"} else "quick"
+    elif stored - {store.mode}:
+        raise FolderError(f"`--out` must hold measurements of one size, and {out} holds {', '.join(stored)} ones.")
+    elif not store.folder.is_dir() and any(out.iterdir() if out.is_dir() else ()):
+        raise FolderError(f"`--out` must be a new or empty folder or that of a report, got {out}; name another one.")
+    else:
+        store.folder.mkdir(parents=True, exist_ok=True)
 
 
 if __name__ == "__main__":

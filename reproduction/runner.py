@@ -25,6 +25,8 @@ from reproduction.problems import release
 
 #: The folder of the store below that of the report.
 STORE = "measurements"
+#: What every stored task has.
+ENTRY = {"experiment", "task", "mode", "timed", "seconds", "load", "rows", "constant", "columns"}
 #: The columns of rows; which of them a row has depends on what was measured.
 COLUMNS = (
     *("experiment", "task", "measure", "value", "data", "stand_in", "n", "problem", "set", "p", "radius", "rho", "d"),
@@ -41,6 +43,10 @@ def discover() -> dict[str, Experiment]:
         if experiment is not None:
             found[experiment.name] = experiment
     return found
+
+
+class FolderError(ValueError):
+    """The folder of a report cannot be used as asked; says why in one sentence."""
 
 
 class Store:
@@ -61,7 +67,17 @@ class Store:
 
     def entries(self) -> list[dict[str, Any]]:
         """All stored tasks."""
-        return [json.loads(path.read_text("utf-8")) for path in sorted(self.folder.glob("*.json"))]
+        return [self._read(path) for path in sorted(self.folder.glob("*.json"))]
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        """A stored task."""
+        try:
+            entry = json.loads(path.read_text("utf-8"))
+        except ValueError:
+            entry = None
+        if not isinstance(entry, dict) or not entry.keys() >= ENTRY:
+            raise FolderError(f"measurements must be files that this command wrote, and {path} is damaged; remove it.")
+        return entry
 
     def save(self, experiment: str, task: Task, rows: Sequence[Row], about: dict[str, Any]) -> None:
         """Store a task at once: a file is whole, or it is not there."""

@@ -6,6 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -224,10 +225,11 @@ def time_factors(table: Any, ball: str, rule: Rule, sgd_first: bool) -> list[Set
 
 
 def judge_factor(ball: str, paper_says: float, sgd_first: bool) -> Any:
-    """A printed factor on one ball."""
+    """A printed factor on one ball; a larger one favours the paper where it is SPA that is faster."""
+    rule = replace(factor_rule(paper_says), more=not sgd_first)
 
     def judge(table: Any) -> Finding:
-        found = time_factors(table, ball, factor_rule(paper_says), sgd_first)
+        found = time_factors(table, ball, rule, sgd_first)
         return printed(found, select(table, experiment="stochastic", set=ball), "×")
 
     return judge
@@ -279,7 +281,8 @@ EXPERIMENT = Experiment(
     ),
     tasks=tasks,
     claims=(
-        Claim("l2", "Figures 2c, 8b", "SGD converges so many times faster than SPA (l₂)", "4.6×", FACTOR_WORDS,
+        Claim("l2", "Figures 2c, 8b", "SGD converges so many times faster than SPA (l₂)", "4.6×",
+              FACTOR_WORDS.replace("larger", "smaller, which favours SPA"),
               judge_factor("l₂", 4.6, True), True, "figure-8", True, True),
         Claim("l11", "Figure 8c", "SPA converges so many times faster than SGD (l₁.₁)", "25.1×", FACTOR_WORDS,
               judge_factor("l₁.₁", 25.1, False), True, "figure-8", True, True),

@@ -148,6 +148,34 @@ def test_errors_of_the_command_teach(arguments, sentence, tmp_path, capsys) -> N
     assert sentence in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", ['{"experiment": "lem', "[]", "{}"])
+def test_a_damaged_measurement_is_named(text, tmp_path: Path, capsys) -> None:
+    path = tmp_path / "measurements" / "lemmas--lemma-1.json"
+    path.parent.mkdir()
+    path.write_text(text, "utf-8")
+    assert main(["lemmas", "--out", str(tmp_path)]) == 2
+    assert f"{path} is damaged; remove it." in capsys.readouterr().err
+    assert path.read_text("utf-8") == text
+
+
+def test_the_folder_of_something_else_is_left_alone(tmp_path: Path, capsys) -> None:
+    (tmp_path / "summary.md").write_text("mine", "utf-8")
+    assert main(["lemmas", "--out", str(tmp_path)]) == 2
+    assert "must be a new or empty folder" in capsys.readouterr().err
+    assert main(["lemmas", "--out", str(tmp_path / "summary.md")]) == 2
+    assert "must be a folder that can be written" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["summary.md"]
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, capsys, monkeypatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("reproduction.__main__.measure", interrupted)
+    assert main(["lemmas", "--out", str(tmp_path)]) == 2
+    assert "goes on where it was" in capsys.readouterr().err
+
+
 def test_sizes_are_not_mixed(tmp_path: Path, capsys) -> None:
     Store(tmp_path, "full").save("x", Task("y", rows), [], {"seconds": 0, "load": None})
     assert main(["--quick", "--out", str(tmp_path)]) == 2
