@@ -30,7 +30,7 @@ from projfree.run import path
 from projfree.run.certificate import multiplier
 from projfree.sets import GroupBall
 from projfree.sets.base import resized
-from projfree.solvers.choose import MOST_PARAMETERS
+from projfree.solvers.choose import MOST_PARAMETERS, plan
 
 #: A solution: the parameter and the intercept.
 Solution = tuple[Array, Any]
@@ -202,9 +202,11 @@ class PathSolver:
     # ------------------------------------------------------------------ solvers
 
     def _balls(self, levels: Array) -> list[Solution]:
-        """Any norm and any solver."""
-        start = inside(resized(self.ball, float(levels[0])), self.w, self.f.shape)
-        found = path(self.f, self.ball, levels, tol=self.tol, start=start, record=0, **self.settings)
+        """Any norm and any solver; by default that of a single fit, so that what is scored is what is delivered."""
+        start, settings = inside(resized(self.ball, float(levels[0])), self.w, self.f.shape), dict(self.settings)
+        if settings["solver"] == "auto":
+            settings["solver"] = plan(self.f, resized(self.ball, float(levels.max()))).solver
+        found = path(self.f, self.ball, levels, tol=self.tol, start=start, record=0, **settings)
         self._multipliers.update(zip(levels.tolist(), found.multipliers.tolist(), strict=True))
         return [(result.w, result.intercept) for result in found.results]
 
