@@ -95,3 +95,26 @@ def test_an_interrupt_while_llvm_calls_python_is_not_dropped(monkeypatch):
         function(1.0)
     assert signal.getsignal(signal.SIGINT) is handler
     assert function(1.0) == 3.0
+
+
+def test_an_interrupt_while_numba_is_imported_leaves_it_whole():
+    code = """
+import builtins, signal
+from projfree.numerics.compilation import compiled
+usual = builtins.__import__
+
+def interrupted(name, *more):
+    if name.startswith("numba.core"):
+        builtins.__import__ = usual
+        signal.raise_signal(signal.SIGINT)
+    return usual(name, *more)
+
+builtins.__import__ = interrupted
+try:
+    compiled()
+except KeyboardInterrupt:
+    assert compiled()(lambda x: 3.0 * x)(1.0) == 3.0
+    print("again")
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.stdout == "again\n", ran.stderr

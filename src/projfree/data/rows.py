@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from projfree.checks import Array
+from projfree.numerics.compilation import held_interrupt
 
 if TYPE_CHECKING:
     from projfree.data.kernels import Compiled
@@ -206,7 +207,8 @@ def compiled(work: Pass, features: int, cut: Blocks, nbytes: int) -> Compiled | 
         return None
     if not all(own.flags.c_contiguous for own in (*work.keep, *work.sources) if isinstance(own, np.ndarray)):
         return None
-    from projfree.data.kernels import MOST_OUTPUTS, MOST_POINTS, Compiled
+    with held_interrupt():
+        from projfree.data.kernels import MOST_OUTPUTS, MOST_POINTS, Compiled
 
     many = len(work.sources) > MOST_POINTS or math.prod(work.outputs) > MOST_OUTPUTS
     return None if many else Compiled(work, features, cut)

@@ -33,8 +33,8 @@ def watch() -> None:
         hold = ExitStack()
 
         def on_start(self, event: Any) -> None:
-            if not self._depth and current_thread() is main_thread():
-                self.hold.enter_context(_held_interrupt())
+            if not self._depth:
+                self.hold.enter_context(held_interrupt())
             super().on_start(event)
 
         def on_end(self, event: Any) -> None:
@@ -47,10 +47,13 @@ def watch() -> None:
 
 
 @contextmanager
-def _held_interrupt() -> Iterator[None]:
-    """Deliver an interrupt that arrives in the block at its end; in the main thread only."""
+def held_interrupt() -> Iterator[None]:
+    """Deliver an interrupt that arrives in the block at its end; in the main thread only.
+
+    An import of numba that is broken off cannot be repeated in the same process: parts of it stay behind.
+    """
     arrived, usual = list[int](), signal.getsignal(signal.SIGINT)
-    if not callable(usual):  # interrupts are ignored, or end the process
+    if current_thread() is not main_thread() or not callable(usual):  # interrupts are ignored, or end the process
         yield
         return
     signal.signal(signal.SIGINT, lambda number, frame: arrived.append(number))
@@ -64,7 +67,8 @@ def _held_interrupt() -> Iterator[None]:
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function when it is first called, and keep the machine code on disk where there is a place for it."""
-    from numba import njit
+    with held_interrupt():
+        from numba import njit
 
     watch()
 
