@@ -84,9 +84,9 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
     implicit : "auto" or float
         The weight w of implicit features: which items a user has rated is completed as well, see Notes. By default
         chosen from 0, 0.5 and 1 on held-out ratings if the radius is, else 0.
-    user_features, item_features : array, sparse matrix, frame, mapping or tuple, optional
+    user_features, item_features : array, sparse matrix, frame or tuple, optional
         Numbers about users and items, a row for each id: a frame with the ids in the column of the ratings' name or as
-        its index, ``{id: row}``, ``(ids, table)``, or a table alone, whose rows are those of the ids 0, 1, and so on.
+        its index, ``(ids, table)``, or a table alone, whose rows are those of the ids 0, 1, and so on.
         They are completed along with the ratings, see Notes. Whoever is in the ratings must have a row; others may, and
         are predicted from it. NaN counts as the mean of its column. These are settings and not arguments of `fit`
         because scikit-learn would split the latter along with the ratings if they have as many rows.
