@@ -208,7 +208,7 @@ def test_explain_runs_nothing(call, table):
         (("--radius", 3, "--alpha", 2), ["--radius", "--alpha"]),
         (("--C", 3), ["--C", "squared"]),
         (("--radius", 0), ["--radius", "0"]),
-        (("--p", "1,2", "--radius", 2), ["--p", "[1.0, 2.0]"]),
+        (("--p", "1,2", "--radius", 2), ["--p must be one number", "'1,2'", "leave out"]),
         (("--p", "x"), ["--p", "'x'"]),
         (("--p", 0.5, "--radius", 1), ["--p", "0.5"]),
         (("--norm", "round"), ["--norm", "'round'"]),

@@ -344,12 +344,14 @@ def test_weights_tables_and_outputs(scaled_table, kind, outputs):
 
 
 @pytest.mark.parametrize("radii", [0, 1, -1, -0.5, [1.0, 0.0], [-1.0, 2.0], [], True])
-def test_radii_must_be_positive(table, radii):
+def test_radii_and_exponents_must_be_some(table, radii):
     X, y, _ = table
     with pytest.raises((ValueError, TypeError), match=r"^`radii` must be "):
         ConstrainedRegressorCV(radii=radii).fit(X, y)
     with pytest.raises(ValueError, match=r"^`radii` must be finite, got inf at index 1"):
         ConstrainedRegressorCV(radii=[1.0, np.inf]).fit(X, y)
+    with pytest.raises(ValueError, match=r"^`p` must be a number, or several"):
+        ConstrainedRegressorCV(p=[]).fit(X, y)
 
 
 def test_radii_that_were_given_are_all_that_is_tried(table):

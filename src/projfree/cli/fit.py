@@ -95,6 +95,10 @@ def estimator(linear: options.Linear, rows: Rows, encoder: Any, size: dict[str, 
     classes, search = rows.loss in options.CLASSES, "cv" in size
     if ("alpha" if classes else "C") in size:
         raise ValueError(f"--alpha is for numbers and --C for classes, and the loss here is {rows.loss}.")
+    if len(p) > 1 and not search:
+        raise ValueError(
+            f"--p must be one number where --{min(size)} is given, got {linear.p!r}; leave out one of the two."
+        )
     if linear.q is not None and linear.norm != "group":
         raise ValueError("--q is for --norm group.")
     if linear.quantile is not None and rows.loss != "quantile":

@@ -64,9 +64,10 @@ def read_table(path: Path, layout: Layout, text: Sequence[str] = ()) -> Any:
             frame = _read_text(path, layout, text)
     except DAMAGE as error:
         why = str(error).splitlines()[0].rstrip(".")
-        raise ValueError(
-            f"{str(path)!r} cannot be read as a table ({why}); repair it, or give --sep or --header."
-        ) from error
+        way = "repair it, or give --sep or --header" if kind.removesuffix(".gz") in TEXT else "write it again"
+        if isinstance(error, UnicodeDecodeError):
+            way = "save it as UTF-8"
+        raise ValueError(f"{str(path)!r} cannot be read as a table ({why}); {way}.") from error
     _refuse_twice(list(frame.columns), path)
     if not len(frame):
         raise ValueError(f"{str(path)!r} has no rows.")
@@ -151,11 +152,11 @@ def floats(column: Any, *, missing: bool = False, or_text: bool = False) -> Any:
         )
     bad = np.isinf(values) if missing else ~np.isfinite(values)
     if bad.any():
-        what = "infinite" if missing else "missing or infinite"
-        raise ValueError(
-            f"column {column.name!r} is {what} in row {row_of(column, bad)}; fill it, leave it out, or let "
-            "--impute median fill it or --impute drop leave out the rows where numbers are missing."
-        )
+        what, way = "infinite", "correct it, or leave out the row or the column"
+        if values[bad].isna().iloc[0]:
+            what = "missing"
+            way += "; with --impute median a fit fills features, and with --impute drop it leaves such rows out"
+        raise ValueError(f"column {column.name!r} is {what} in row {row_of(column, bad)}; {way}.")
     return values
 
 

@@ -154,7 +154,12 @@ class CrossValidated(LinearModel):
         return self
 
     def _exponents(self) -> list[float]:
-        return [float(norm_and_exponent(self.norm, p)[1]) for p in np.atleast_1d(self.p)]
+        exponents = [float(norm_and_exponent(self.norm, p)[1]) for p in np.atleast_1d(self.p)]
+        if not exponents:
+            raise ValueError(
+                "`p` must be a number, or several to choose from, got none; leave it out for that of the norm."
+            )
+        return exponents
 
     def _single(self, p: float | None = None) -> Any:
         """The estimator of a fold, with one exponent."""
