@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,12 +27,6 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--report-only", action="store_true", help="judge and draw what is stored, measure nothing")
     out.add_argument("--force", action="store_true", help="measure anew what is stored, in place of going on")
     return out
-
-
-def say(line: str) -> None:
-    """Print a line at once."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 def fail(sentence: str) -> int:
@@ -59,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for experiment in chosen:
                 for task in experiment.tasks(mode):
                     store.path(experiment.name, task).unlink(missing_ok=True)
-        failed = [] if options.report_only else measure(chosen, store, lambda _: True, say)
+        failed = [] if options.report_only else measure(chosen, store, lambda _: True, partial(print, flush=True))
         shown = build(experiments, store, options.out)
     except KeyboardInterrupt:
         return fail("interrupted; the same command without `--force` goes on where it was.")
@@ -73,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def check(store: Store, report_only: bool) -> None:
     """Refuse a folder that is not that of a report, or that holds measurements of another size."""
-    out, stored = store.folder.parent, store.modes()
+    out, stored = store.folder.parent, {str(entry["mode"]) for entry in store.entries()}
     if report_only and not stored:
         raise FolderError(f"`--report-only` needs measurements in {store.folder}, where there are none; leave it out.")
     if report_only:

@@ -33,9 +33,8 @@ class Verdict(Enum):
     @property
     def plural(self) -> str:
         """The words for several claims."""
-        return {"holds": "hold", "does": "do", "needs": "need"}.get(self.value.split()[0], self.value.split()[0]) + (
-            self.value[len(self.value.split()[0]) :]
-        )
+        verb, *rest = self.value.split(" ")
+        return " ".join([{"holds": "hold", "does": "do", "needs": "need"}.get(verb, verb), *rest])
 
 
 #: The verdicts of each kind, in the order in which they are counted.

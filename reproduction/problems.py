@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
@@ -227,18 +227,8 @@ def rescaled(radius: float) -> paper.Map:
     return project
 
 
-class Quadratic(Protocol):
-    """What the methods need of a quadratic function; ``curvature(d)`` is its second derivative along d."""
-
-    L: float
-
-    def value(self, w: Array, /) -> float: ...
-    def gradient(self, w: Array, /) -> Array: ...
-    def curvature(self, d: Array, /) -> float: ...
-
-
-def methods(f: Quadratic, radius: float, w: Array) -> dict[str, Any]:
-    """PA, and Frank-Wolfe with each reading of its step, on an l_2 or a Frobenius ball, from ``w``."""
+def methods(f: Any, radius: float, w: Array) -> dict[str, Any]:
+    """PA, and Frank-Wolfe with each reading of its step, on an l_2 or a Frobenius ball, from ``w``; f is quadratic."""
     oracle = oracle_2(radius)
     steps = {
         FWPLR: paper.option_a,

@@ -61,10 +61,6 @@ class Store:
         name = re.sub(r"[^\w.=-]+", "-", plain, flags=re.ASCII)
         return self.folder / f"{experiment}--{name}.json"
 
-    def modes(self) -> set[str]:
-        """The modes of the stored tasks."""
-        return {str(entry["mode"]) for entry in self.entries()}
-
     def entries(self) -> list[dict[str, Any]]:
         """All stored tasks."""
         return [self._read(path) for path in sorted(self.folder.glob("*.json"))]
@@ -102,8 +98,7 @@ class Store:
             frame = pd.DataFrame(entry["columns"], index=range(entry["rows"]))
             frames.append(frame.assign(experiment=entry["experiment"], task=entry["task"], **entry["constant"]))
         table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-        unknown = set(table.columns) - set(COLUMNS)
-        if unknown:
+        if unknown := set(table.columns) - set(COLUMNS):
             raise ValueError(f"rows must have the columns of `COLUMNS`, got {', '.join(sorted(unknown))} too.")
         return table.reindex(columns=list(COLUMNS)).assign(value=lambda t: t["value"].astype(float))
 
@@ -122,15 +117,8 @@ def environment() -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "versions": f"projfree {projfree.__version__}, NumPy {np.__version__}, Python {platform.python_version()}",
-        "machine": f"{_processor()}, {os.cpu_count()} cores",
+        "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores",
     }
-
-
-def _processor() -> str:
-    """The name of the processor where the system tells it."""
-    about = Path("/proc/cpuinfo")
-    names = re.findall(r"^model name\s*:\s*(.+)$", about.read_text("utf-8"), re.MULTILINE) if about.exists() else []
-    return names[0] if names else platform.machine()
 
 
 def measure(

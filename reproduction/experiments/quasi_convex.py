@@ -27,7 +27,7 @@ from reproduction.rules import (
     yes_no,
 )
 
-RADII, ENCODED = (1.0, 3.0, 10.0), "one-hot"
+RADII = (1.0, 3.0, 10.0)
 ABOVE, BELOW = "ε > 1", "ε < 1"
 MOST, STARTS, FIRST = {"quick": 200, "full": 500}, 20, 4
 COUNT_MOST, AT_EPSILON = 400, {"radius": "r = ", "epsilon": "ε = "}

@@ -155,7 +155,7 @@ def is_bad_input(error: BaseException) -> bool:
     """
     frames = list(traceback.walk_tb(error.__traceback__))
     module = str(frames[-1][0].f_globals.get("__name__", "")) if frames else ""
-    own = module.startswith(("projfree.", "reproduction.")) and str(error).endswith(".")
+    own = module.startswith("projfree.") and str(error).endswith(".")
     checked = isinstance(error, ValueError | TypeError | RuntimeError) and (own or module.startswith("sklearn.utils."))
     return checked or isinstance(error, OSError | ImportError | MemoryError)
 
