@@ -9,7 +9,7 @@ import numpy as np
 from agreement.exact import DIGITS, ONE, Array, decimals, power
 
 from projfree import Box, ConstraintSet, GroupBall, LpBall, SchattenBall, Simplex, Weighted
-from projfree.sets import Birkhoff, KSupportBall, OwlBall, Positive, WithFree
+from projfree.sets import Birkhoff, KSupportBall, OwlBall, Positive, Shifted, WithFree
 
 #: Norms are right to more digits than this; a point is scaled to lie that much inside.
 MARGIN = Decimal("1." + 69 * "0" + "1")
@@ -36,6 +36,9 @@ def pulled(ball: ConstraintSet, w: Any) -> Array:
             return pulled(ball.ball, np.maximum(w, decimals(np.zeros(w.shape))))
         if isinstance(ball, Birkhoff):
             return _doubly_stochastic(w)
+        if isinstance(ball, Shifted):
+            offset = decimals(np.broadcast_to(ball.offset, w.shape))
+            return pulled(ball.ball, w - offset) + offset
         size = norm(ball, w)
         radius = Decimal(ball.radius)
         return w * (radius / (size * MARGIN)) if size * MARGIN > radius else w

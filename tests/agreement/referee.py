@@ -26,7 +26,7 @@ from projfree import (
     SquaredHinge,
     Weighted,
 )
-from projfree.sets import Birkhoff, KSupportBall, OwlBall, Positive, WithFree
+from projfree.sets import Birkhoff, KSupportBall, OwlBall, Positive, Shifted, WithFree
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -73,6 +73,8 @@ def _member(ball: ConstraintSet, W: Any) -> list[Any] | None:
     if isinstance(ball, Positive):
         inside = _member(ball.ball, W)
         return None if inside is None else [W >= 0, *inside]
+    if isinstance(ball, Shifted):
+        return _member(ball.ball, W - np.broadcast_to(ball.offset, W.shape))
     if isinstance(ball, Birkhoff):
         return [W >= 0, cp.sum(W, axis=0) == 1, cp.sum(W, axis=1) == 1]
     if isinstance(ball, KSupportBall):

@@ -29,7 +29,7 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Minorant
-from projfree.sets import SETS, Birkhoff, OwlBall, Positive, WithFree
+from projfree.sets import SETS, Birkhoff, OwlBall, Positive, Shifted, WithFree
 from projfree.testing.sets import examples
 
 BALLS = [ball for kind in SETS if kind not in (Box, OracleSet) for ball in examples(kind)]
@@ -50,6 +50,8 @@ def drawn_direction(ball: ConstraintSet, rng: np.random.Generator) -> Array:
         shape = (shape[0], shape[0])
     if isinstance(ball, WithFree):
         shape = (shape[0] + 2,)
+    if isinstance(ball, Shifted):
+        shape = np.shape(ball.offset) or shape
     if isinstance(ball, Weighted):
         shape = (3, 3) if isinstance(ball.ball, GroupBall) else (3,)
     G = rng.standard_normal(shape) * 10.0 ** rng.uniform(-2, 2)

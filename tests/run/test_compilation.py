@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from threading import Thread
 
 import numpy as np
 import pytest
 from numba import njit
+from numba.core import event
 from numba.core.registry import cpu_target
 
 from projfree import BlackBox, LpBall, PrimalAveraging, minimize
@@ -118,3 +120,19 @@ except KeyboardInterrupt:
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.stdout == "again\n", ran.stderr
+
+
+def test_compilations_of_two_threads_leave_interrupts_as_they_were():
+    watch()
+    handler, name = signal.getsignal(signal.SIGINT), "numba:compile"
+
+    def elsewhere(call):
+        thread = Thread(target=call, args=(name,))
+        thread.start()
+        thread.join()
+
+    event.start_event(name)
+    elsewhere(event.start_event)
+    event.end_event(name)
+    elsewhere(event.end_event)
+    assert signal.getsignal(signal.SIGINT) is handler

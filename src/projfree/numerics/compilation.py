@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from threading import current_thread, main_thread
-from typing import Any
+from typing import Any, ClassVar
 
 log = logging.getLogger(__name__)
 
@@ -30,17 +30,19 @@ def watch() -> None:
     from numba.core import event
 
     class Compilations(event.TimingListener):
-        hold = ExitStack()
+        #: One for each compilation of the main thread, which alone takes interrupts; others may overlap with it.
+        holds: ClassVar[list[ExitStack]] = []
 
         def on_start(self, event: Any) -> None:
-            if not self._depth:
-                self.hold.enter_context(held_interrupt())
+            if current_thread() is main_thread():
+                self.holds.append(ExitStack())
+                self.holds[-1].enter_context(held_interrupt())
             super().on_start(event)
 
         def on_end(self, event: Any) -> None:
             super().on_end(event)
-            if not self._depth:
-                self.hold.close()
+            if current_thread() is main_thread():
+                self.holds.pop().close()
 
     _listeners.append(Compilations())
     event.register("numba:compile", _listeners[0])
