@@ -19,6 +19,14 @@ from projfree import BlackBox, LpBall, PrimalAveraging, minimize
 from projfree.numerics.compilation import watch
 
 
+@pytest.fixture
+def interruptible():
+    """Jobs in the background ignore the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def compiling_box():
     """A function that compiles on its second call, and says how long that took."""
     calls, took = [], []
@@ -82,7 +90,7 @@ assert "numba" not in sys.modules
     assert ran.returncode == 0, ran.stderr
 
 
-def test_an_interrupt_while_llvm_calls_python_is_not_dropped(monkeypatch):
+def test_an_interrupt_while_llvm_calls_python_is_not_dropped(monkeypatch, interruptible):
     watch()
     engine, function = cpu_target.target_context.codegen()._engine._ee, njit(lambda x: 3.0 * x)
     notify, handler = engine._object_cache_notify, signal.getsignal(signal.SIGINT)
@@ -103,6 +111,7 @@ def test_an_interrupt_while_numba_is_imported_leaves_it_whole():
     code = """
 import builtins, signal
 from projfree.numerics.compilation import compiled
+signal.signal(signal.SIGINT, signal.default_int_handler)
 usual = builtins.__import__
 
 def interrupted(name, *more):
