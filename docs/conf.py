@@ -85,7 +85,8 @@ linkcheck_retries = 2
 
 def _skip(app: object, what: str, name: str, thing: object, skip: bool, options: object) -> bool | None:
     """Leave out the methods of metadata routing, whose text links to the glossary of scikit-learn."""
-    return True if name.startswith("set_") and name.endswith("_request") else None
+    routing = name == "get_metadata_routing" or (name.startswith("set_") and name.endswith("_request"))
+    return True if routing else None
 
 
 def _described(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
