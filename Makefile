@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Two workers with one BLAS thread each; more threads than cores would make them wait for one another.
 WORKERS ?= 2
+# Dependency groups need pip 25.1.
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 PYTEST := $(THREADS) $(BIN)/python -m pytest -n $(WORKERS)
 SOURCES := src reproduction tests benchmarks benchmark_norm_ball examples tools docs
@@ -28,7 +30,7 @@ slow: $(STAMP)
 MINIMUM := .venv-minimum
 test-minimum:
 	test -x $(MINIMUM)/bin/python || $(PYTHON) -m venv $(MINIMUM)
-	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check -c tools/minimum.txt \
+	$(MINIMUM)/bin/python $(PIP_INSTALL) -c tools/minimum.txt \
 		-e ".[cli,data,plots]" hypothesis polars pytest pytest-xdist
 	$(THREADS) $(MINIMUM)/bin/python -m pytest -n $(WORKERS) -m "not slow" tests/cli tests/data_sources tests/datasets \
 		tests/estimators tests/persist tests/test_public.py tests/test_readme.py
@@ -45,7 +47,8 @@ install: $(STAMP)
 # Reinstalled only when the dependencies may have changed.
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	$(BIN)/python $(PIP_INSTALL) "pip>=25.1"
+	$(BIN)/python $(PIP_INSTALL) -e ".[all]" --group dev
 	touch $@
 
 format: $(STAMP)
@@ -69,7 +72,8 @@ bench: $(PEERS_STAMP)
 
 $(PEERS_STAMP): pyproject.toml
 	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cli,dask,data,plots,peers]"
+	$(PEERS)/bin/python $(PIP_INSTALL) "pip>=25.1"
+	$(PEERS)/bin/python $(PIP_INSTALL) -e ".[all]" --group peers
 	touch $@
 
 # The site, with every warning an error; GALLERY=fast shows the slow examples without running them.
@@ -88,7 +92,7 @@ docs-links: $(DOCS_STAMP)
 	$(SPHINX) -b linkcheck docs $(DOCS)/links
 
 $(DOCS_STAMP): $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	$(BIN)/python $(PIP_INSTALL) -e ".[all]" --group docs
 	touch $@
 
 clean:

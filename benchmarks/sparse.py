@@ -9,7 +9,7 @@ timed at its tolerances 1e-3 and 1e-6 too, whatever gap its answers have there. 
 figures are medians of CPU times. Constants of our solvers may be tuned on the problems marked by a star; the others
 judge them. Reference optima are kept in the scratch folder; ``--prepare`` only finds those that are missing.
 
-Needs `pip install projfree[peers]`; where a peer asks for NumPy 1, an environment of its own.
+Needs the dependency group `peers`; where a peer asks for NumPy 1, an environment of its own.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mode: Mode = "full" if options.full else "quick"
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
-        return fail(f"{', '.join(missing)} must be installed; `pip install -e '.[reproduce]'` does so.")
+        return fail(f"{', '.join(missing)} must be installed; `pip install -e '.[all]' --group reproduction` does so.")
     experiments = discover()
     unknown = [name for name in options.experiments if name not in experiments]
     if unknown:
