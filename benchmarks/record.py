@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from report_tables import markdown, together
+from overview import overview
+from report_tables import grid, markdown, together
 from reports import REPORTS
 
 HERE = Path(__file__).parent
@@ -116,6 +117,7 @@ def tabulate() -> None:
     trees = {name: tree for name in REPORTS if (tree := committed(name))}
     for name, tree in trees.items():
         (RESULTS / f"{name}.md").write_text(markdown(REPORTS[name], tree), encoding="utf-8")
+    (RESULTS / "overview.md").write_text(grid(*overview(trees)) + "\n", encoding="utf-8")
     (RESULTS / "README.md").write_text(together(REPORTS, trees), encoding="utf-8")
 
 

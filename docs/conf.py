@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ mpl.use("Agg")
 import projfree  # noqa: E402 - found through the path above
 
 project = "projfree"
+SOURCE = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Source"]
 author = copyright = "The projfree developers"
 version = release = projfree.__version__
 
@@ -59,6 +62,8 @@ html_theme_options = {
     "show_toc_level": 2,
     "show_nav_level": 1,
     "secondary_sidebar_items": ["page-toc"],
+    "icon_links": [{"name": "Repository", "url": SOURCE, "icon": "fa-brands fa-github"}],
+    "logo": {"text": f"projfree {version}"},
 }
 
 #: Gallery items that take more than a few seconds; `make docs GALLERY=fast` shows their code without running it.
@@ -81,6 +86,11 @@ sphinx_gallery_conf = {
 }
 linkcheck_timeout = 30
 linkcheck_retries = 2
+
+
+def _repository_links(app: object, page: str, source: list[str]) -> None:
+    """Lead links to files outside of this folder to the repository; on a code host they work as they are."""
+    source[0] = re.sub(r"\]\(\.\./(?=\w)", f"]({SOURCE}/blob/main/", source[0])
 
 
 def _skip(app: object, what: str, name: str, thing: object, skip: bool, options: object) -> bool | None:
@@ -112,6 +122,7 @@ def _thumbnails(app: object, doctree: nodes.document, page: str) -> None:
 
 
 def setup(app: Any) -> None:
+    app.connect("source-read", _repository_links)
     app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-docstring", _described, priority=400)  # before numpydoc has changed the lines
     app.connect("doctree-resolved", _thumbnails)
