@@ -82,9 +82,7 @@ def test_multinomial_logistic_regression(table):
 
 @pytest.mark.slow  # skglm compiles for some 15 seconds
 def test_group_lasso_of_skglm(table):
-    skglm = pytest.importorskip(
-        "skglm", reason="skglm, an optional peer, is not installed: pip install --group peers"
-    )
+    skglm = pytest.importorskip("skglm", reason="skglm, an optional peer, is not installed: pip install --group peers")
     X, y, _ = table
     groups = [[0, 1], [2, 3, 4], [5], [6, 7]]
     ours = ConstrainedRegressor(norm="group", feature_groups=groups, radius=2.0, tol=TOL, max_iter=50_000).fit(X, y)
