@@ -28,6 +28,7 @@ from projfree.estimators.inputs import (
     features_at,
     from_outside,
     is_path,
+    linear_predictions,
     numbers_of_tasks,
     refuse_columns,
     refuse_missing_targets,
@@ -48,7 +49,7 @@ FEATURES: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.flo
 #: Scalings that differ by no more than the default tolerance make the same problem.
 SCALED = 1e-6
 #: Settings that say how a fit has read its rows.
-READING = ("fit_intercept", "free", "task", "class_weight")
+READING = ("norm", "p", "fit_intercept", "free", "task", "class_weight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +116,8 @@ class LinearModel:
         """``coef_`` and ``intercept_`` from coefficients of shape (d,) or (d, k)."""
         raise NotImplementedError
 
-    def _score_of(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> float:
-        """The default score of linear predictions of targets as the loss takes them."""
+    def _scores_of(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> Array:
+        """The default scores of m models by their linear predictions, of shape (n, m) or (n, m, k)."""
         raise NotImplementedError
 
     def _array_score(self, X: Any, y: Any, sample_weight: Any) -> float:
@@ -235,7 +236,7 @@ class LinearModel:
 
         check_is_fitted(self, "coef_")
         coef = np.atleast_2d(self.coef_)
-        columns = self._output_names(len(coef)) if len(coef) > 1 or self.task is not None else ["coefficient"]
+        columns = self._output_names(len(coef)) if len(coef) > 1 or self._fitted_task is not None else ["coefficient"]
         frame = pd.DataFrame(coef.T, index=self._names_of_features(), columns=columns)
         frame.loc["intercept"] = np.broadcast_to(self.intercept_, (len(coef),))
         return frame
@@ -245,7 +246,12 @@ class LinearModel:
 
     def _output_names(self, k: int) -> list[Any]:
         """The names of the rows of ``coef_``."""
-        return list(self.tasks_ if self.task is not None else range(k))
+        return list(self.tasks_ if self._fitted_task is not None else range(k))
+
+    @property
+    def _fitted_task(self) -> Any:
+        """The column of the tasks in the fit, whatever was set since."""
+        return getattr(self, "fit_params_", vars(self))["task"]
 
     # ------------------------------------------------------------------ predictions
 
@@ -253,16 +259,14 @@ class LinearModel:
         """Linear predictions, of shape (n,) or (n, k)."""
         check_is_fitted(self, "coef_")
         if is_path(X):
-            return np.concatenate([self._linear_of(table, None) for table in features_at(self, X)])
+            return np.concatenate(
+                [linear_predictions(table, self.coef_, self.intercept_) for table in features_at(self, X)]
+            )
         refuse_masked(X=X)
-        X, labels = (X, None) if self.task is None else take_column(X, self.task)
+        X, labels = (X, None) if (column := self._fitted_task) is None else take_column(X, column)
         X = validate_data(self, refuse_columns(X), **FEATURES, reset=False)
-        return self._linear_of(X, None if labels is None else numbers_of_tasks(self.tasks_, labels))
-
-    def _linear_of(self, X: Any, task: Array | None, coef: Any = None, intercept: Any = None) -> Array:
-        """Linear predictions of checked rows, by other coefficients where some are given."""
-        coef, intercept = (self.coef_, self.intercept_) if coef is None else (coef, intercept)
-        return linear_predictions(X, coef, intercept, task)
+        task = None if labels is None else numbers_of_tasks(self.tasks_, labels)
+        return linear_predictions(X, self.coef_, self.intercept_, task)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> float:
         """The accuracy of a classifier; of a regressor R2, and for Poisson and Gamma losses D2.
@@ -359,8 +363,9 @@ class SingleFit(LinearModel):
 
             prepared = PreparedFit(problem, make_ball(self, rows, problem, 1.0), start)
             return penalised_fit(prepared, self._penalty_weight(rows.total_weight), left())
-        given = isinstance(self.norm, ConstraintSet)
-        ball = make_ball(self, rows, problem, 1.0 if given else positive("radius", self.radius))  # type: ignore[arg-type]
+        own = isinstance(self.norm, ConstraintSet)
+        radius = 1.0 if own else positive("radius", self.radius, "Leave it out for a penalty, or give a large one.")  # type: ignore[arg-type]
+        ball = make_ball(self, rows, problem, radius)
         return PreparedFit(problem, ball, inside(ball, start, problem.objective.shape))
 
     def _settings(self, prepared: PreparedFit, left: Callable[[], float | None]) -> dict[str, Any]:
@@ -376,14 +381,6 @@ class SingleFit(LinearModel):
             "seed": int(check_random_state(self.random_state).randint(2**31 - 1)),
             "callbacks": [*progress(self.verbose), *callbacks],
         }
-
-
-def linear_predictions(X: Any, coef: Array, intercept: Any, task: Array | None = None) -> Array:
-    """Predictions of shape (n,) or (n, k); with tasks, those of the task of each row."""
-    if task is None:
-        return np.asarray(X @ coef.T + intercept)
-    own = X.multiply(coef[task]).sum(axis=1) if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, coef[task])
-    return np.asarray(np.ravel(own) + intercept[task])
 
 
 def _same_scaling(a: Scaling, b: Scaling, *, shifted: bool) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from projfree.data import Data
 from projfree.estimators.base import LinearModel, SingleFit
 from projfree.estimators.cv import CrossValidated
 from projfree.estimators.dask import lazy_on_dask
-from projfree.estimators.inputs import ClassFactors, ClassTotals, Encode, TrainingSet
+from projfree.estimators.inputs import TrainingSet
 from projfree.estimators.scores import Correct, predicted_classes, prediction_sums
 from projfree.losses import Logistic, Softmax, SquaredHinge, SquaredSigmoid
 from projfree.losses.base import Loss
@@ -28,6 +29,24 @@ NAMES: dict[str, Callable[..., Loss]] = {
     "squared_sigmoid": SquaredSigmoid,
     "squared_hinge": SquaredHinge,
 }
+
+
+def encode(classes: Array, indices: bool, y: Array) -> Array:
+    """Labels as a loss takes them: indices of classes, or the signs of each class against the others."""
+    index = np.searchsorted(classes, y)
+    if indices:
+        return index
+    return 2.0 * (index if len(classes) == 2 else one_hot(classes, y)) - 1.0
+
+
+def one_hot(classes: Array, y: Array) -> Array:
+    """A row of zeros with a one for each label."""
+    return np.eye(len(classes))[np.searchsorted(classes, y)]
+
+
+def by_class(classes: Array, factors: Array, y: Array) -> Array:
+    """The factor of the class of each label."""
+    return np.asarray(factors[np.searchsorted(classes, y)])
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -55,19 +74,20 @@ class Classification(LinearModel, ClassifierMixin, BaseEstimator):
             raise ValueError(f"`y` must hold labels of one kind, got {kinds}; drop or relabel the others.") from None
         self._set_classes(classes)
         if self.class_weight is not None:
-            by_class = self._weights_of_classes(np.bincount(index, weight, len(classes)))[index]
-            weight = by_class if weight is None else by_class * weight
-        return Encode(classes, self._loss().coupled)(y), weight
+            factors = self._weights_of_classes(np.bincount(index, weight, len(classes)))[index]
+            weight = factors if weight is None else factors * weight
+        return encode(classes, self._loss().coupled, y), weight
 
     def _data_targets(self, data: Data) -> Data:
         found = data.labels()
         if len(found) != 1:
             raise ValueError(f"`fit(data)` needs one label a row, got targets with {len(found)} columns.")
-        self._set_classes(found[0])
-        factors = None
+        classes, reweight = found[0], None
+        self._set_classes(classes)
         if self.class_weight is not None:
-            factors = ClassFactors(found[0], self._weights_of_classes(ClassTotals(found[0]).of(data)))
-        return data.with_targets(Encode(found[0], self._loss().coupled), factors)
+            shares = data.with_targets(partial(one_hot, classes)).mean_target()
+            reweight = partial(by_class, classes, self._weights_of_classes(shares))
+        return data.with_targets(partial(encode, classes, self._loss().coupled), reweight)
 
     def _set_classes(self, classes: Array) -> None:
         if len(classes) < 2:
@@ -107,20 +127,21 @@ class Classification(LinearModel, ClassifierMixin, BaseEstimator):
         coef = np.atleast_2d(coef.T.copy())
         return coef, np.broadcast_to(intercept, (len(coef),)).copy()
 
-    def _linear_of(self, X: Any, task: Array | None, coef: Any = None, intercept: Any = None) -> Array:
-        u = super()._linear_of(X, task, coef, intercept)
+    def _linear(self, X: Any) -> Array:
+        u = super()._linear(X)
         return u[:, 0] if u.ndim == 2 and u.shape[1] == 1 else u
 
-    def _score_of(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> float:
+    def _scores_of(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> Array:
+        guess = (u.reshape(u.shape[:2]) > 0).astype(np.intp) if u[0, 0].size == 1 else u.argmax(axis=2)
         true = y if loss.coupled else predicted_classes(y)
-        return float(np.average(predicted_classes(u) == true, weights=weight))
+        return np.average(guess == true[:, None], axis=0, weights=weight)
 
     def _data_score(self, data: Data) -> float:
         coef, intercept = (part[0] if len(self.coef_) == 1 else part for part in (self.coef_, self.intercept_))
         return float(prediction_sums(data, Correct(self.classes_, intercept), coef)[0])
 
     def _output_names(self, k: int) -> list[Any]:
-        return super()._output_names(k) if self.task is not None else list(self.classes_[-k:])
+        return super()._output_names(k) if self._fitted_task is not None else list(self.classes_[-k:])
 
     @lazy_on_dask
     def decision_function(self, X: Any) -> Array:

@@ -26,7 +26,7 @@ from projfree.data.convert import is_dask
 from projfree.data.tables import ChunkedData
 from projfree.estimators.base import LinearModel
 from projfree.estimators.constraints import is_constrained
-from projfree.estimators.inputs import TrainingSet, from_outside, scored_columns
+from projfree.estimators.inputs import TrainingSet, from_outside, linear_predictions, scored_columns
 from projfree.estimators.paths import PathSolver, RadiusPath, Solution
 from projfree.estimators.plots import plot_path, plot_scores
 from projfree.estimators.problem import ZERO_RADIUS, Problem, norm_and_exponent, own_norm
@@ -68,27 +68,33 @@ class Fold:
         solver = PathSolver(model, self.train, problem, by_radius=by_radius, start=self.w)
         while len(scores) < len(levels):
             solutions = solver.solve(levels[len(scores) : len(scores) + PATIENCE])
-            scores += [self.score(model, loss, *each) for each in _in_units_of_rows(model, problem, solutions)]
+            scores += self.evaluate(model, loss, *_in_units_of_rows(model, problem, solutions))
             best = np.nanmax(scores) if np.isfinite(scores).any() else -np.inf
             if not by_radius and np.all(np.array(scores[-PATIENCE:]) < best - EQUAL * abs(best)):
                 break
         seconds = self.seconds + time.perf_counter() - begun
         return Fold(self.train, self.held, self.scorer, self.given, scores, solver.w, seconds)
 
-    def score(self, model: Any, loss: Loss, coef: Array, intercept: Any) -> float:
-        """The score of coefficients on the rows that are held out."""
-        X, y, params = self.given
-        if self.scorer is None and not isinstance(self.held.X, Data):
-            u = model._linear_of(self.held.X, self.held.task, coef, intercept)
-            return float(model._score_of(loss, self.held.y, u, params.get("sample_weight")))
-        model = copy.copy(model)
-        model.coef_, model.intercept_, model.loss_ = coef, intercept, loss
-        return float(model._data_score(self.held.X) if self.scorer is None else self.scorer(model, X, y, **params))
+    def evaluate(self, model: Any, loss: Loss, coefs: Array, intercepts: Array) -> list[float]:
+        """The scores of some models on the rows that are held out."""
+        (X, y, params), held = self.given, self.held
+        if self.scorer is None and not isinstance(held.X, Data):
+            u = linear_predictions(held.X, coefs, intercepts, held.task)
+            scores: list[float] = model._scores_of(loss, held.y, u, params.get("sample_weight")).tolist()
+            return scores
+        model, scores = copy.copy(model), []
+        model.loss_ = loss
+        for model.coef_, model.intercept_ in zip(coefs, intercepts, strict=True):
+            score = model._data_score(held.X) if self.scorer is None else self.scorer(model, X, y, **params)
+            scores.append(float(score))
+        return scores
 
 
-def _in_units_of_rows(model: Any, problem: Problem, solutions: list[Solution]) -> list[tuple[Array, Any]]:
-    """``coef_`` and ``intercept_`` of solutions."""
-    return [model._shaped(*problem.raw(w, 0.0 if b is None else b)) for w, b in solutions]
+def _in_units_of_rows(model: Any, problem: Problem, solutions: list[Solution]) -> tuple[Array, Array]:
+    """``coef_`` and ``intercept_`` of solutions, stacked."""
+    each = [model._shaped(*problem.raw(w, 0.0 if b is None else b)) for w, b in solutions]
+    coefs, intercepts = (np.stack([np.asarray(one) for one in part]) for part in zip(*each, strict=True))
+    return coefs, intercepts
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,14 +284,13 @@ class CrossValidated(LinearModel):
         model, solver, radius = tried.model, tried.solver, float(tried.radii[at])
         solutions = solver.solve(tried.levels)
         model.set_params(radius=radius or ZERO_RADIUS, verbose=self.verbose, callbacks=self.callbacks)
-        shaped = _in_units_of_rows(model, solver.problem, solutions)
+        coefs, intercepts = _in_units_of_rows(model, solver.problem, solutions)
         multipliers = np.array([solver.multiplier(level) for level in tried.levels.tolist()])
         try:
             model._fit(rows, start=solutions[at][0])
-            shaped[at] = model.coef_, model.intercept_
+            coefs[at], intercepts[at] = model.coef_, model.intercept_
         finally:  # also what an interrupted fit has left
             if hasattr(model, "result_"):
-                coefs, intercepts = (np.stack([np.asarray(one) for one in part]) for part in zip(*shaped, strict=True))
                 self.path_ = RadiusPath(float(model.p), tried.radii, coefs, intercepts, multipliers)
                 for name, value in vars(model).items():
                     if name.endswith("_") and not name.startswith("_"):
@@ -416,13 +421,12 @@ def search_results(exponents: list[float], radii: Array, scores: Array, seconds:
 
     ``mean_fit_time`` is the time of a path divided by its radii.
     """
-    tried, m = np.isfinite(radii).ravel(), radii.shape[1]
-    flat = scores.reshape(-1, scores.shape[2])[tried]
-    p, r = np.repeat(exponents, m)[tried], radii.ravel()[tried]
+    tried = np.isfinite(radii)
+    p, r, flat = np.broadcast_to(np.array(exponents)[:, None], radii.shape)[tried], radii[tried], scores[tried]
+    times = np.broadcast_to(seconds[:, None] / radii.shape[1], scores.shape)[tried]
     mean = flat.mean(axis=1)
     usable = np.where(np.isfinite(mean), mean, -np.inf)
-    rank = 1 + (usable[None, :] > usable[:, None]).sum(axis=1)
-    times = np.repeat(seconds / m, m, axis=0)[tried]
+    rank = 1 + (usable > usable[:, None]).sum(axis=1)
     return {
         "mean_fit_time": times.mean(axis=1),
         "std_fit_time": times.std(axis=1),

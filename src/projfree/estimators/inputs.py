@@ -12,12 +12,11 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight
 
-from projfree.algebra import Point, frozen
 from projfree.checks import Array, is_missing, is_sparse, shown
 from projfree.data import Data, as_data
 from projfree.data.convert import is_dask, is_frame
 from projfree.data.local import checked_weights
-from projfree.data.rows import CHUNK_BYTES, MEMORY, Rows, Step
+from projfree.data.rows import CHUNK_BYTES, MEMORY
 
 if TYPE_CHECKING:
     from projfree.data.sources import Source
@@ -61,6 +60,20 @@ def row_weights(sample_weight: Any, X: Any) -> Array | None:
     weight: Array = _check_sample_weight(sample_weight, X, dtype=np.float64)
     checked_weights(weight, len(weight))
     return weight
+
+
+def linear_predictions(X: Any, coef: Array, intercept: Any, task: Array | None = None) -> Array:
+    """Predictions of shape (n,) or (n, k); with tasks, those of the task of each row.
+
+    Several models may be stacked: coefficients of shape (m, d) or (m, k, d) have predictions of shape (n, m) or
+    (n, m, k).
+    """
+    if task is None:
+        return np.asarray((X @ coef.reshape(-1, coef.shape[-1]).T).reshape(-1, *coef.shape[:-1]) + intercept)
+    if coef.ndim == 3:
+        return np.stack([linear_predictions(X, *each, task) for each in zip(coef, intercept, strict=True)], axis=1)
+    own = X.multiply(coef[task]).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, coef[task])
+    return np.asarray(np.ravel(own) + intercept[task])
 
 
 # ---------------------------------------------------------------------- columns
@@ -207,7 +220,7 @@ def source_at(model: Any, path: Any, y: Any = None, sample_weight: Any = None) -
 
     Of Parquet those columns are features that the model was fitted on, by name; others may be there.
     """
-    if model.task is not None:
+    if model._fitted_task is not None:
         raise ValueError(
             f"{type(model).__name__} does not see the tasks of single rows in a file; read {shown(path)} yourself."
         )
@@ -239,50 +252,3 @@ def features_at(model: Any, path: Any) -> Iterator[Array]:
         if not np.isfinite(table).all():
             raise ValueError(f"{source.name} contains NaN or infinity; fill or drop these entries first.")
         yield table
-
-
-# ---------------------------------------------------------------------- labels
-
-
-@dataclass(frozen=True, eq=False)
-class Encode:
-    """From labels to what a loss takes: class indices, signs, or signs of each class against the others."""
-
-    classes: Array
-    indices: bool
-
-    def __call__(self, y: Array) -> Array:
-        index = np.searchsorted(self.classes, y)
-        if self.indices:
-            return index
-        if len(self.classes) == 2:
-            return np.where(index == 1, 1.0, -1.0)
-        return np.where(np.arange(len(self.classes)) == index[:, None], 1.0, -1.0)
-
-
-@dataclass(frozen=True, eq=False)
-class ClassTotals(Step):
-    """The weight of the rows of each class."""
-
-    classes: Array
-
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        index = np.searchsorted(self.classes, rows.y)
-        weight = np.broadcast_to(rows.s, len(index))
-        return None, np.bincount(index, weights=weight, minlength=len(self.classes)).astype(np.float64)
-
-    def of(self, data: Data) -> Array:
-        """The total weights of the classes of some data."""
-        return data.open().fold(self, (Point(frozen(np.zeros(data.shape(())))),))
-
-
-@dataclass(frozen=True, eq=False)
-class ClassFactors:
-    """From labels to the weights of their classes."""
-
-    classes: Array
-    factors: Array
-
-    def __call__(self, y: Array) -> Array:
-        factors: Array = self.factors[np.searchsorted(self.classes, y)]
-        return factors

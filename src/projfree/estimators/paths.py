@@ -222,8 +222,10 @@ class PathSolver:
     def _spectrum(self, levels: Array) -> list[Solution]:
         r"""Least squares with an l_2 penalty: :math:`w = V\,(V^T b / (h + \lambda))`."""
         h, b = self.factor.h, self.factor.b
-        points = [self.factor.times(_by(1.0 / (h + level), b)) for level in levels.tolist()]
-        return [(w, self.factor.intercept(w)) for w in points]
+        inverse = 1.0 / np.add.outer(h, levels)
+        c = inverse * b[:, None] if b.ndim == 1 else inverse[:, :, None] * b[:, None]
+        points = self.factor.times(c.reshape(len(h), -1)).reshape(-1, *c.shape[1:])
+        return [(w, self.factor.intercept(w)) for w in np.moveaxis(points, 1, 0)]
 
     def _coordinate_descent(self, levels: Array) -> list[Solution]:
         """Least squares with an l_1 penalty on entries or rows, by scikit-learn on the rows of the factor."""

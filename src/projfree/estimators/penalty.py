@@ -105,18 +105,21 @@ def penalised_point(
     begin, settled = np.zeros(f.shape) if start is None else start, False
     if (method := penalty_method(f, ball)) is not None:
         sets = method is minimize_with_penalty
-        own, gap = (_small_form(f) or f, GAP_SETTLED) if sets else (f, GAP)
+        # A certificate charges slopes along free entries with how large these may be: they have to vanish.
+        own, gap = (
+            (_small_form(f) or f, GAP_SETTLED) if sets else (f, 0.0 if len(ball.structure(f.shape).free) else GAP)
+        )
         here, settled = method(own, ball, weight, own.evaluate(own.point(begin), keep=True), gap)
         begin = here.point.w
     return (begin, settled) if settled or expired() else root_point(f, ball, weight, begin)
 
 
 def penalty_method(f: SmoothFunction, ball: ConstraintSet) -> PenaltyMethod | None:
-    """`newton` or `quasi_newton` for l_2, `minimize_with_penalty` for norms that add those of entries or groups."""
+    """`newton` for l_2, `minimize_with_penalty` for norms that add those of entries or groups, else None."""
     structure = ball.structure(f.shape)
     lp = structure.lp if structure.weights is None else None
     if lp is not None and lp.p == 2.0:
-        return newton if f.structure.hessian or f.structure.quadratic else quasi_newton
+        return newton
     flat = None if len(structure.free) else structure.group_l1
     sets = flat is not None and not flat.tight and f.structure.hessian and f.convex and not f.structure.smoothing_error
     return minimize_with_penalty if sets else None
@@ -169,34 +172,6 @@ def newton(
             break
         here = there
     return here, size <= max(goal, math.sqrt(SETTLED) * float(np.linalg.norm(penalty * here.point.w)))
-
-
-def quasi_newton(
-    f: SmoothFunction, ball: ConstraintSet, weight: float, here: Evaluation, gap: float
-) -> tuple[Evaluation, bool]:
-    """The same by L-BFGS, for functions without a Hessian, such as those of tasks."""
-    from scipy.optimize import minimize as minimize_smooth
-
-    penalty = np.full(f.shape, weight)
-    penalty[ball.structure(f.shape).free] = 0.0
-
-    def at(v: Array) -> Evaluation:
-        return f.evaluate(f.point(v.reshape(f.shape), here.intercept), keep=True)
-
-    def value(v: Array) -> tuple[float, Array]:
-        there, along = at(v), penalty.ravel() * v
-        return there.value + 0.5 * float(v @ along), there.slope.gradient.ravel() + along
-
-    def check_deadline(_: Array) -> None:
-        if expired():
-            raise StopIteration
-
-    goal = math.sqrt(2.0 * weight * gap * abs(here.value))
-    options = {"maxiter": ITERATIONS, "gtol": goal / math.sqrt(here.point.w.size), "ftol": 0.0}
-    settings: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "callback": check_deadline, "options": options}
-    found = minimize_smooth(value, here.point.w.ravel(), **settings)
-    rest = math.sqrt(SETTLED) * weight * float(np.linalg.norm(found.x))
-    return at(found.x), float(np.linalg.norm(found.jac)) <= max(goal, rest)
 
 
 def _conjugate_gradients(hessian: Hessian, penalty: Array, slope: Array, scale: Array, rtol: float) -> Array:

@@ -19,7 +19,7 @@ from projfree import sets
 from projfree.algebra import UNIT
 from projfree.checks import Array, flag, is_sparse, shown
 from projfree.data import Data, as_data
-from projfree.data.column_stats import TableErrors
+from projfree.data.column_stats import EXACT, TableErrors
 from projfree.estimators.constraints import constrained_ball, is_constrained
 from projfree.estimators.inputs import TrainingSet, free_columns
 from projfree.losses.base import Loss
@@ -149,25 +149,24 @@ def _tasks(
     if standardize:
         scaling = np.zeros(X.shape[1]), _scaling(rows.data, standardize, centre=False)[1]
         scale = scaling[1]
-    if not intercept:
-        data: Data = TaskData(X / scale, y, task, rows.weight, rows.tasks)
-        return Problem(Objective(loss, data), lambda w, b: (w / scale[:, None], np.zeros(rows.tasks)), scaling)
-    if not is_squared(loss):  # one more feature, the constant one, that no ball holds
-        data = TaskData(np.column_stack([X / scale, np.ones(len(X))]), y, task, rows.weight, rows.tasks)
-        free = (X.shape[1],)
-        return Problem(Objective(loss, data), lambda w, b: (w[:-1] / scale[:, None], w[-1]), scaling, free)
-    (Xc, Xm), (yc, ym) = _centred(X, task, rows), _centred(y[:, None], task, rows)
-    Xc, Xm, yc, ym = Xc / scale, Xm / scale, yc[:, 0], ym[:, 0]  # centred first: large means would be rounded
-    data = TaskData(Xc, yc, task, rows.weight, rows.tasks)
-    # Entries are rounded three times, and the means left over are rounding of sums of centred entries.
-    sizes = _root_mean_square(yc, rows), _root_mean_square(Xc, rows)
-    errors = TableErrors(*(UNIT * units * size for units in (4.0, len(X) + 4.0) for size in sizes))
+    yc, Xm, ym, errors = y, np.zeros((rows.tasks, X.shape[1])), np.zeros(rows.tasks), EXACT
+    constant = intercept and not is_squared(loss)
+    if constant:  # one more feature, that no ball holds
+        X, scale = np.column_stack([X, np.ones(len(X))]), np.append(scale, 1.0)
+    elif intercept:  # centred first: large means would be rounded
+        (X, Xm), (yc, ym) = _centred(X, task, rows), _centred(y[:, None], task, rows)
+        Xm, yc, ym = Xm / scale, yc[:, 0], ym[:, 0]
+        # Entries are rounded three times, and the means left over are rounding of sums of centred entries.
+        sizes = _root_mean_square(yc, rows), _root_mean_square(X / scale, rows)
+        errors = TableErrors(*(UNIT * units * size for units in (4.0, len(X) + 4.0) for size in sizes))
+    data = TaskData(X / scale, yc, task, rows.weight, rows.tasks)
     data.column_stats = replace(data.column_stats, errors=errors)
 
     def raw(w: Array, _: Any) -> tuple[Array, Array]:
-        return w / scale[:, None], ym - np.einsum("tj,jt->t", Xm, w)
+        coef = w / scale[:, None]
+        return (coef[:-1], coef[-1]) if constant else (coef, ym - np.einsum("tj,jt->t", Xm * scale, coef))
 
-    return Problem(Objective(loss, data), raw, scaling)
+    return Problem(Objective(loss, data), raw, scaling, (len(scale) - 1,) if constant else ())
 
 
 def _centred(Z: Array, task: Array, rows: TrainingSet) -> tuple[Array, Array]:

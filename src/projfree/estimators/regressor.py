@@ -102,19 +102,20 @@ class Regression(LinearModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _shaped(self, coef: Array, intercept: Any) -> tuple[Array, Any]:
         return coef.T.copy(), float(intercept) if np.ndim(intercept) == 0 else intercept
 
-    def _score_of(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> float:
-        return explained(loss, y, u, weight) if len(y) > 1 or has_deviance(loss) else float("nan")
+    def _scores_of(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> Array:
+        found = explained(loss, y, u, weight)
+        return found if len(y) > 1 or has_deviance(loss) else np.full(found.shape, np.nan)
 
     def _array_score(self, X: Any, y: Any, sample_weight: Any) -> float:
         if not has_deviance(self.loss_):
             return super()._array_score(X, y, sample_weight)
         y = np.asarray(y, dtype=np.float64)
         y = self.loss_.targets(y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y)
-        return explained(self.loss_, y, self._linear(X), row_weights(sample_weight, y))
+        return float(explained(self.loss_, y, self._linear(X)[:, None], row_weights(sample_weight, y))[0])
 
     def _data_score(self, data: Data) -> float:
         step = Explained(self.loss_, np.asarray(self.intercept_), data.mean_target())
-        return explained_part(*prediction_sums(data, step, self.coef_).reshape(3, -1))
+        return float(explained_part(*prediction_sums(data, step, self.coef_).reshape(3, -1)).mean())
 
     @lazy_on_dask
     def predict(self, X: Any) -> Array:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projfree.checks import Array
+from projfree.estimators.inputs import linear_predictions
 from projfree.estimators.problem import Problem, radius_of
 from projfree.losses import BiWeight, Huber
 from projfree.run import Status, minimize
@@ -107,7 +108,7 @@ def _scale_after(
         limits: dict[str, Any] = {"max_iter": SCALE_ITERATIONS, "time_limit": left(), "record": 0}
         rough = raise_if_interrupted(minimize(f, first.ball, start=w, tol=max(SCALE_TOL, model.tol), **limits))
         w, intercept = rough.w, rough.intercept
-    fitted = model._linear_of(rows.X, rows.task, *model._shaped(*first.problem.raw(w, intercept)))  # type: ignore[arg-type]
+    fitted = linear_predictions(rows.X, *model._shaped(*first.problem.raw(w, intercept)), rows.task)  # type: ignore[arg-type]
     scale = residual_scale(rows.y - fitted, rows.weight)
     return w, max(scale, SCALE_SHARE * residual_scale(rows.y, rows.weight))
 

@@ -27,30 +27,36 @@ def terms(loss: Loss, u: Array, y: Array, mean: Array) -> tuple[Array, Array, Ar
     The loss is the deviance for Poisson and Gamma losses, else the square.
     """
     if not has_deviance(loss):
-        return (y - loss.mean(u)) ** 2, np.broadcast_to((y - mean) ** 2, u.shape), np.zeros(u.shape)
-    null = np.broadcast_to(log_of(mean), u.shape)
-    floor = loss.floor(y) if isinstance(loss, LogLinkLoss) else np.zeros(u.shape)
-    return loss.value(u, y), np.where(mean > 0.0, loss.value(null, y), 0.0), 2.0 * UNIT * loss.rounding * floor
+        return (y - loss.mean(u)) ** 2, (y - mean) ** 2, np.zeros(y.shape)
+    null = loss.value(np.broadcast_to(log_of(mean), y.shape), y)
+    floor = loss.floor(y) if isinstance(loss, LogLinkLoss) else np.zeros(y.shape)
+    return (
+        loss.value(u, np.broadcast_to(y, u.shape)),
+        np.where(mean > 0.0, null, 0.0),
+        2.0 * UNIT * loss.rounding * floor,
+    )
 
 
-def explained(loss: Loss, y: Array, u: Array, weight: Array | None = None) -> float:
+def explained(loss: Loss, y: Array, u: Array, weight: Array | None = None) -> Array:
     r"""D2 for Poisson and Gamma losses, else R2: one less the loss of ``u`` over that of the mean of the targets.
 
-    As in scikit-learn's `PoissonRegressor` and `r2_score`; the mean over outputs where there are several.
+    As in scikit-learn's `PoissonRegressor` and `r2_score`, of each of m models: ``u`` has the shape (n, m) or
+    (n, m, k). The mean over outputs where there are several.
     """
     share = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
-    return explained_part(*(share @ each for each in terms(loss, u, y, np.average(y, axis=0, weights=weight))))
+    found = terms(loss, u, y[:, None], np.average(y, axis=0, weights=weight))
+    parts = explained_part(*(np.tensordot(share, each, axes=1) for each in found))
+    return parts if y.ndim == 1 else parts.mean(axis=1)
 
 
-def explained_part(own: Array, null: Array, rounding: Array) -> float:
-    """One less the ratio of two losses, the mean over outputs; what is no more than rounding counts as zero.
+def explained_part(own: Array, null: Array, rounding: Array) -> Array:
+    """One less the ratio of two losses; what is no more than rounding counts as zero.
 
     Constant targets leave nothing to explain: as for `r2_score` of scikit-learn, the part is 1 where all of them are
     predicted, and 0 elsewhere.
     """
     own, null = np.where(own > rounding, own, 0.0), np.where(null > rounding, null, 0.0)
-    ratio = np.divide(own, null, out=np.where(own > 0.0, 1.0, 0.0), where=null > 0.0)
-    return float(np.mean(1.0 - ratio))
+    return np.asarray(1.0 - np.divide(own, null, out=np.where(own > 0.0, 1.0, 0.0), where=null > 0.0))
 
 
 def predicted_classes(u: Array) -> Array:
@@ -82,7 +88,7 @@ class Explained(Step):
     mean: Array
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        found = terms(self.loss, images[0] + self.b, rows.y, self.mean)
+        found = np.broadcast_arrays(*terms(self.loss, images[0] + self.b, rows.y, self.mean))
         return None, np.ravel([np.atleast_1d(weigh(each, rows.s).sum(axis=0)) for each in found])
 
 

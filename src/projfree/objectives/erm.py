@@ -97,6 +97,10 @@ class Objective(SmoothFunction):
         #: What one pass found for good, such as the Gram matrix, shared by all that were opened from this one.
         self.shared: dict[str, Any] = {}
 
+    def __repr__(self) -> str:
+        shape = " x ".join(map(str, self.shape))
+        return f"Objective({self.structure.name}, {self.data.n:,} rows, parameter {shape})"
+
     def open(self) -> Self:
         f = copy(self)
         f.workspace, f._memory = self.data.open(), Memory()

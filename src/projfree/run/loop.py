@@ -232,7 +232,7 @@ def _first_state(
     Raises if an argument is wrong. That an earlier run is of this problem is checked first: the solver's own message
     about another would only confuse.
     """
-    instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
+    instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))` or `BlackBox(fun, shape)")
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
     chosen = None
     if solver in ("auto", None) and earlier is not None:

@@ -43,6 +43,21 @@ class Path:
     radii: Array
     results: tuple[Result, ...]
 
+    def __repr__(self) -> str:
+        gaps = [result.relative_gap for result in self.results]
+        radii = f"{len(gaps)} radii from {self.radii.min():.4g} to {self.radii.max():.4g}"
+        return f"Path({radii}, largest relative gap {max(gaps):.2g})"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the entries of the solutions against the radius; returns the axes."""
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots()[1] if ax is None else ax
+        order = np.argsort(self.radii)
+        ax.semilogx(self.radii[order], self.w.reshape(len(order), -1)[order])
+        ax.set(xlabel="radius", ylabel="coefficient")
+        return ax
+
     @property
     def w(self) -> Array:
         """The solutions, one for each radius along the first axis."""

@@ -46,6 +46,12 @@ class Trace:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def __repr__(self) -> str:
+        last = (
+            f", last gap {self.rows[-1]['gap']:.3g} at iteration {self.rows[-1]['iteration']:.0f}" if self.rows else ""
+        )
+        return f"Trace({len(self)} rows{last})"
+
     def __getitem__(self, name: str) -> Array:
         """One column as an array."""
         if name not in COLUMNS:

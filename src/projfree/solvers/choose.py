@@ -77,7 +77,7 @@ def plan(f: SmoothFunction, ball: ConstraintSet, *, radii: int = 1) -> Plan:
     QuadraticForm (2,) over LpBall(p=1.5, radius=1.0)
       Direct(): the minimum of a quadratic of few features can be computed exactly
     """
-    instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
+    instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))` or `BlackBox(fun, shape)")
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
     ball.check_shape(f.shape)
     solver, why = _choose(f, ball, count("radii", radii))
