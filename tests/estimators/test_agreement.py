@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from estimators.problems import L1_PENALTY
-from sklearn.linear_model import Lasso, LogisticRegression, MultiTaskLasso, Ridge
+from sklearn.linear_model import Lasso, LogisticRegression
 
 from projfree import ConstrainedClassifier, ConstrainedRegressor
 
@@ -19,17 +19,6 @@ def table():
     return X, X @ w + 2.0 + rng.standard_normal(80), rng.uniform(0.5, 2.0, size=80)
 
 
-@pytest.mark.parametrize(("radius", "weighted"), [(0.5, True), (2.0, False)])
-def test_ridge(table, radius, weighted):
-    X, y, s = table
-    s = s if weighted else np.ones(len(y))
-    ours = ConstrainedRegressor(radius=radius, tol=TOL).fit(X, y, s)
-    alpha = ours.multiplier_ * s.sum() / (2 * radius)
-    theirs = Ridge(alpha=alpha, tol=1e-14).fit(X, y, s)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, **CLOSE)
-    assert ours.intercept_ == pytest.approx(theirs.intercept_, abs=1e-6)
-
-
 @pytest.mark.parametrize(("radius", "positive"), [(2.0, False), (2.0, True), (0.5, True)])
 def test_lasso(table, radius, positive):
     X, y, _ = table
@@ -39,16 +28,6 @@ def test_lasso(table, radius, positive):
     np.testing.assert_array_equal(np.abs(ours.coef_) > 1e-9, theirs.coef_ != 0)
     if positive:
         assert ours.coef_.min() >= 0.0
-
-
-def test_multitask_lasso(table):
-    X, y, _ = table
-    Y = np.column_stack([y, X[:, 0] - X[:, 3], np.roll(y, 1)])
-    ours = ConstrainedRegressor(norm="group", p=2, q=1, radius=2.0, tol=TOL, max_iter=50_000).fit(X, Y)
-    theirs = MultiTaskLasso(alpha=ours.multiplier_ / 2, tol=1e-14, max_iter=100_000).fit(X, Y)
-    assert ours.coef_.shape == theirs.coef_.shape == (3, 8)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, **CLOSE)
-    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, **CLOSE)
 
 
 @pytest.mark.parametrize(
@@ -68,16 +47,6 @@ def test_logistic_regression(table, p, radius, weighted):
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, **CLOSE)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=0, atol=1e-5)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
-
-
-def test_multinomial_logistic_regression(table):
-    X, y, _ = table
-    labels = np.digitize(y, [-3.0, 3.0])
-    ours = ConstrainedClassifier(radius=1.5, tol=TOL).fit(X, labels)
-    C = 1.5 / (len(y) * ours.multiplier_)
-    theirs = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-14).fit(X, labels)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, **CLOSE)
-    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=0, atol=1e-6)
 
 
 @pytest.mark.slow  # skglm compiles for some 15 seconds

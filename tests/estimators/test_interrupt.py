@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
 
 from projfree import (
     ConstrainedClassifier,
@@ -77,20 +76,6 @@ def test_partial_fit_leaves_the_model_as_it_was():
     model.set_params(solver="auto", tol=1e-10).partial_fit(X[40:], Y[40:])
     due = ConstrainedRegressor(p=1.5, radius=1.0, tol=1e-10).fit(X, Y)
     np.testing.assert_allclose(model.coef_, due.coef_, rtol=1e-6)
-
-
-def test_a_grid_search_ends():
-    fits = []
-
-    class Counted(ConstrainedRegressor):
-        def fit(self, X, y):
-            fits.append(self.radius)
-            return super().fit(X, y)
-
-    search = GridSearchCV(Counted(solver=Pressed(), tol=0.0), {"radius": [0.5, 1.0, 2.0]}, cv=2)
-    with pytest.raises(KeyboardInterrupt):
-        search.fit(X, Y)
-    assert len(fits) == 1
 
 
 RADII = [0.25, 0.5, 1.0, 2.0]

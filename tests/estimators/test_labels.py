@@ -7,8 +7,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
-from sklearn.utils.fixes import parse_version
 
 from projfree import ConstrainedClassifier, ConstrainedClassifierCV, ConstrainedRegressor, ConstrainedRegressorCV
 
@@ -44,26 +42,3 @@ def test_labels_of_every_type(kind):
     model = fit(y)
     assert model.classes_.dtype == y.dtype
     assert model.score(X, y) > 0.8
-
-
-@pytest.mark.parametrize("y", [X[:, 0], SIDES + 0.5, np.where(SIDES, 1.0, 2.5)], ids=["any", "halves", "mixed"])
-def test_numbers_that_are_no_labels_are_refused(y):
-    with pytest.raises(ValueError, match="Unknown label type"):
-        fit(y)
-
-
-@pytest.mark.skipif(parse_version(sklearn.__version__) < parse_version("1.7"), reason="scikit-learn warns since 1.7")
-@pytest.mark.parametrize("kind", [int, float, str])
-def test_almost_as_many_classes_as_rows_are_warned_of(kind):
-    with pytest.warns(UserWarning, match="greater than 50%"):
-        fit((np.arange(30) % 16).astype(kind))
-
-
-def test_fifteen_classes_of_thirty_rows_are_not(recwarn):
-    fit(np.arange(30) % 15)
-    assert not recwarn
-
-
-def test_a_column_is_taken_with_a_warning():
-    with pytest.warns(UserWarning, match="column-vector"):
-        assert fit(SIDES[:, None].astype(int)).classes_.tolist() == [0, 1]

@@ -41,16 +41,6 @@ def test_linear(model):
             model.fit(*given)
 
 
-def test_predictions_and_tasks():
-    table = np.column_stack([X, Y])
-    for task in (None, 3):
-        model = ConstrainedRegressor(task=task).fit(table, X[:, 0])
-        with refused("X", r"\(0, 3\)"):
-            model.predict(masked(table, (0, 3)))
-        with refused("X", r"\(0, 3\)"):
-            model.fit(masked(table, (0, 3)), X[:, 0])
-
-
 @pytest.mark.parametrize("model", [MatrixCompletion(), MatrixCompletionCV()], ids=lambda model: type(model).__name__)
 def test_completion(model):
     users, items, values = RATINGS[:, 0].astype(int), RATINGS[:, 1].astype(int), RATINGS[:, 2]

@@ -7,7 +7,6 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import ConvergenceWarning
@@ -22,7 +21,6 @@ from projfree import (
     ConstrainedClassifier,
     ConstrainedRegressor,
     FrankWolfe,
-    GroupBall,
     Huber,
     LpBall,
     Minibatch,
@@ -113,14 +111,6 @@ def test_aliases_of_norms(table):
         assert one.ball_ == other.ball_
         np.testing.assert_array_equal(one.coef_, other.coef_)
     assert list(ConstrainedRegressor().fit(X, y).coef_frame().columns) == ["coefficient"]
-
-
-def test_vector_groups_by_name_or_list(table):
-    X, y, _ = table
-    named = ConstrainedRegressor(norm="group", feature_groups=["a", "a", "b", "b", "c", "c"], radius=1.0).fit(X, y)
-    listed = ConstrainedRegressor(norm="group", feature_groups=[[0, 1], [2, 3], [4, 5]], radius=1.0).fit(X, y)
-    np.testing.assert_array_equal(named.coef_, listed.coef_)
-    assert named.ball_ == GroupBall(2.0, 1.0, 1.0, (0, 0, 1, 1, 2, 2))
 
 
 def test_the_multiplier_is_the_slope_of_the_value(table):
@@ -269,14 +259,6 @@ def test_nested_use(table):
     assert search.best_params_["constrainedregressor__radius"] == 1.0
     assert list(search.best_estimator_[-1].feature_names_in_) == list("abcdef")
     assert TransformedTargetRegressor(ConstrainedRegressor(), transformer=StandardScaler()).fit(X, y).score(X, y) > 0.5
-
-
-def test_models_in_joblib_processes(table):
-    X, y, _ = table
-    models = [ConstrainedRegressor(radius=r) for r in (0.5, 1.0)]
-    fitted = Parallel(n_jobs=2)(delayed(m.fit)(X, y) for m in models)
-    for model, other in zip(models, fitted, strict=True):
-        np.testing.assert_array_equal(model.fit(X, y).coef_, other.coef_)
 
 
 SENTENCES = [

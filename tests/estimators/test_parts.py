@@ -8,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 from estimators.problems import exact_least_squares
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold
 
 from projfree import (
@@ -57,25 +56,6 @@ def test_parts_have_the_radius_of_the_whole(given):
     assert parts.standardize_ is whole.standardize_ is ("standardize" in given)
     np.testing.assert_allclose(parts.predict(Z), whole.predict(Z), atol=1e-3)
     assert parts.verify(Z, Y, s).ok
-
-
-@pytest.mark.parametrize("given", [{"p": 1.5}, {"p": 1.5, "radius": 0.7, "tol": 0.0}], ids=repr)
-def test_parts_keep_to_the_time_limit(given):
-    with pytest.warns(ConvergenceWarning, match="time_limit` ended before|raise `time_limit`"):
-        model = ConstrainedRegressor(time_limit=1e-9, **given).partial_fit(X, Y)
-    assert model.radius_ == given.get("radius", 0.0)
-    assert not model.coef_.any()
-    with pytest.raises(ValueError, match=r"`time_limit` must be positive and finite, got 0\."):
-        model.set_params(time_limit=0).partial_fit(X, Y)
-
-
-def test_parts_of_several_outputs():
-    outputs = np.column_stack([Y, -Y])
-    whole = ConstrainedRegressor(radius=0.7).fit(X, outputs)
-    parts = ConstrainedRegressor(radius=0.7)
-    for rows in PARTS:
-        parts.partial_fit(X[rows], outputs[rows])
-    np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-6)
 
 
 def test_what_parts_cannot_do_is_said():

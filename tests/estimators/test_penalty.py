@@ -15,7 +15,6 @@ from sklearn.datasets import (
     make_classification,
     make_regression,
 )
-from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import (
     GammaRegressor,
     Lasso,
@@ -32,7 +31,6 @@ from projfree import (
     ConstrainedClassifier,
     ConstrainedRegressor,
     Huber,
-    PrimalAveraging,
 )
 from projfree.estimators.penalty import norm_power
 
@@ -93,23 +91,11 @@ def test_ridge(name, alpha):
     )
 
 
-@pytest.mark.parametrize("intercept", [True, False])
-def test_ridge_with_weights(intercept):
-    X, y = diabetes()
-    agrees(ConstrainedRegressor(fit_intercept=intercept), Ridge(fit_intercept=intercept), X, y, weights(len(y)))
-
-
 @pytest.mark.parametrize("alpha", [10.0, 1e3])
 @pytest.mark.parametrize("name", REGRESSION)
 def test_lasso(name, alpha):
     X, y = REGRESSION[name]
     agrees(ConstrainedRegressor(p=1, alpha=alpha), Lasso(alpha=alpha / X.shape[0], **EXACT), X, y)
-
-
-def test_lasso_with_weights():
-    X, y = diabetes()
-    s = weights(len(y))
-    agrees(ConstrainedRegressor(p=1, alpha=100.0), Lasso(alpha=100.0 / s.sum(), **EXACT), X, y, s)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1e3])
@@ -144,12 +130,6 @@ def test_logistic_regression(name, C):
     agrees(ConstrainedClassifier(C=C), LogisticRegression(C=C, **NEWTON), X, y)
 
 
-def test_logistic_regression_with_weights():
-    X, y = CLASSES["cancer"]
-    given = {"class_weight": "balanced", "C": 0.5}
-    agrees(ConstrainedClassifier(**given), LogisticRegression(**given, **NEWTON), X, y, weights(len(y)))
-
-
 def test_l1_penalised_logistic_regression():
     X, y = CLASSES["cancer"]
     theirs = LogisticRegression(C=0.05, **L1_PENALTY, solver="saga", tol=1e-9, max_iter=50_000)
@@ -177,23 +157,6 @@ def test_quantile_regression():
     theirs = QuantileRegressor(quantile=0.7, alpha=4.0 / len(y)).fit(X, y)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=2e-4)
     assert ours.radius_ == pytest.approx(np.abs(theirs.coef_).sum(), rel=1e-3)
-
-
-@pytest.mark.parametrize("counts", [True, False], ids=["counts", "tf-idf"])
-@pytest.mark.parametrize("p", [1, 2])
-def test_text(p, counts):
-    """Words of Zipf's frequencies, a part of which tells the class."""
-    rng = np.random.default_rng(0)
-    common = 1.0 / np.arange(1, 2_001)
-    mine = common * np.exp(0.8 * rng.standard_normal(2_000))
-    y = rng.integers(0, 2, 900)
-    X = sp.csr_array(np.stack([rng.multinomial(80, q / q.sum()) for q in (mine if one else common for one in y)]) * 1.0)
-    X = X if counts else sp.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(X))
-    train, test = slice(0, 600), slice(600, None)
-    more = {**L1_PENALTY, "solver": "saga", "max_iter": 5_000} if p == 1 else {}
-    theirs = LogisticRegression(tol=1e-3, **more).fit(X[train], y[train]).score(X[test], y[test])
-    ours = ConstrainedClassifier(p=p).fit(X[train], y[train])
-    assert ours.score(X[test], y[test]) == pytest.approx(theirs, abs=0.01)
 
 
 # ---------------------------------------------------------------------- other norms and losses
@@ -270,6 +233,19 @@ def test_tasks(given):
     assert model.verify(np.column_stack([X, task]), y).ok
 
 
+@pytest.mark.parametrize("loss", ["huber", "logistic"])
+def test_tasks_of_other_losses_are_certified_at_once(loss):
+    """The slopes along their intercepts, which no ball holds, vanish; they cost thousands of steps where they do not."""
+    X, y = diabetes()
+    table = np.column_stack([X, np.arange(len(y)) % 3])
+    model = ConstrainedRegressor(loss, task=10) if loss == "huber" else ConstrainedClassifier(task=10)
+    model.fit(table, y if loss == "huber" else y > 140)
+    assert model.result_.n_iter < 10
+    assert model.result_.relative_gap <= 1e-6
+    model.set_params(task=None)  # models read the rows as their fit has done
+    assert len(model.predict(table)) == len(y)
+
+
 @pytest.mark.parametrize("p", [1, 1.5, 2])
 def test_losses_that_are_not_convex(p):
     X, y = CLASSES["cancer"]
@@ -344,15 +320,6 @@ def test_a_constant_target_has_the_null_model(loss):
     assert model.verify(X, y).ok
 
 
-def test_a_classifier_of_zeros():
-    X, y = diabetes()
-    model = ConstrainedClassifier(p=1, C=1e-6).fit(X, y > 140)
-    assert not model.coef_.any()
-    assert model.radius_ == 0.0
-    assert model.verify(X, y > 140).ok
-    np.testing.assert_allclose(model.intercept_, np.log(np.mean(y > 140) / np.mean(y <= 140)), rtol=1e-6)
-
-
 @pytest.mark.parametrize("alpha", [1e3, 1e6, 1e9])
 def test_the_largest_penalty_is_where_the_slope_at_zero_is(alpha):
     X, y = diabetes()
@@ -389,32 +356,11 @@ def test_a_penalty_must_be_positive(alpha):
         ConstrainedClassifier(C=alpha).fit(X, y > 140)
 
 
-def test_other_solvers_begin_at_the_answer():
-    X, y = diabetes()
-    agrees(ConstrainedRegressor(alpha=10.0, solver=PrimalAveraging()), Ridge(alpha=10.0), X, y)
-
-
 def test_a_radius_may_be_known_where_its_multiplier_is_not():
     """A penalty far below the rounding of the loss is no failure: the coefficients are those of the limit."""
     X, y = diabetes()
     model, limit = (ConstrainedRegressor(p=1.5, alpha=alpha).fit(X[:4, :2], y[:4]) for alpha in (1e-12, 1e-6))
     np.testing.assert_allclose(model.coef_, limit.coef_, rtol=1e-5)
-
-
-def test_a_warm_start_has_the_same_answer():
-    X, y = diabetes()
-    model = ConstrainedRegressor(p=1.5, alpha=1.0, warm_start=True).fit(X, y)
-    model.set_params(alpha=30.0).fit(X, y)
-    optimal(model, 60.0 / len(y))
-
-
-def test_a_root_that_is_hit_stays_the_root():
-    """The next radius then differs by its last digit alone, and no slope can be taken from the two."""
-    r = np.random.default_rng(3)
-    X = r.standard_normal((60, 6))
-    Y = X @ r.standard_normal((6, 3)) * [1.0, 10.0, 0.1] + r.standard_normal((60, 3))
-    model = ConstrainedRegressor(p=np.inf).fit(X, Y)
-    assert model.multiplier_ == pytest.approx(2.0 / 60 * model.radius_, rel=1e-3)
 
 
 @pytest.mark.parametrize("alpha", [1e-12, 1e-2, 1.0, 1e2, 1e12])

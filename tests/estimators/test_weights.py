@@ -108,22 +108,6 @@ def test_negative_weights_are_refused(kind, y, more, weight):
         kind(**{"radius": 0.8, **more}).fit(X, y, weight)
 
 
-@pytest.mark.parametrize("weight", NEGATIVE.values(), ids=NEGATIVE)
-def test_negative_weights_are_refused_by_searches_and_scores(weight):
-    counts = np.floor(np.exp(Y - Y.max() + 2.0))
-    poisson = ConstrainedRegressor("poisson", radius=0.8).fit(X, counts)
-    for use in (
-        ConstrainedRegressorCV("huber", radii=2).fit,
-        ConstrainedRegressorCV(radii=2, free=[1]).fit,
-        ConstrainedRegressor(radius=1.0).partial_fit,
-        poisson.score,
-    ):
-        with pytest.raises(ValueError, match=REFUSAL):
-            use(X, counts, weight)
-    with pytest.raises(ValueError, match=REFUSAL):
-        ConstrainedClassifierCV(radii=2).fit(X, LABELS, weight)
-
-
 def test_negative_weights_of_classes_are_refused():
     model = ConstrainedClassifier(radius=1.0, class_weight={0: 1.0, 1: -2.0})
     with pytest.raises(ValueError, match=r"^`class_weight` must hold no negative weight, got -2 for the class 1; drop"):

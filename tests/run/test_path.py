@@ -92,3 +92,12 @@ def test_every_solution_lies_in_its_own_set_where_sets_do_not_contain_each_other
         alone = minimize(f, Simplex(radius), tol=1e-8)
         assert result.bound <= alone.value
         assert result.value == pytest.approx(alone.value, rel=1e-7)
+
+
+def test_short_representations_and_a_plot():
+    f = Objective(Squared(), as_data(np.eye(3), [1.0, 2.0, 3.0]))
+    found = path(f, LpBall(1, 1.0), [0.5, 1.0, 2.0])
+    assert repr(found).startswith("Path(3 radii from 0.5 to 2, largest relative gap ")
+    assert repr(found.results[0].trace).startswith(f"Trace({len(found.results[0].trace)} rows")
+    assert repr(f) == "Objective(Squared(), 3 rows, parameter 3)"
+    assert len(found.plot().lines) == 3
