@@ -170,6 +170,7 @@ class LinearModel:
     # ------------------------------------------------------------------ what a fit leaves
 
     def _set_attributes(self, problem: Problem, ball: ConstraintSet, result: Result, loss: Loss) -> None:
+        vars(self).pop("_gram", None)  # the moments of other rows
         self.coef_, self.intercept_ = self._shaped(*problem.raw(result.w, result.intercept))
         self.loss_, self.ball_, self.radius_ = loss, ball, radius_of(ball)
         self.standardize_ = problem.scaling is not None

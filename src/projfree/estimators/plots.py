@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442")
 
 
-def _axes(ax: Any) -> Any:
+def _axes(ax: Any, radius: float) -> Any:
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -19,6 +19,7 @@ def _axes(ax: Any) -> Any:
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_xscale("log")
     ax.set_xlabel("radius")
+    ax.axvline(radius, color="0.3", linestyle=":", linewidth=1.2)
     return ax
 
 
@@ -32,22 +33,17 @@ def plot_path(model: Any, ax: Any = None, *, most: int = 10) -> Any:
         How many coefficients, the largest at the chosen radius, are drawn in colour and named.
     """
     check_is_fitted(model, "path_")
-    ax, path = _axes(ax), model.path_
-    coefs = path.coefs.reshape(len(path.radii), -1)
-    d = path.coefs.shape[-1]
-    names = model._names_of_features()
-    outputs = model._output_names(coefs.shape[1] // d)
+    ax, path, names = _axes(ax, model.radius_), model.path_, model._names_of_features()
+    coefs, d = path.coefs.reshape(len(path.radii), -1), path.coefs.shape[-1]
+    if coefs.shape[1] > d:
+        names = [f"{name}, {output}" for output in model._output_names(coefs.shape[1] // d) for name in names]
     chosen = int(np.argmin(np.abs(path.radii - model.radius_)))
     order = np.argsort(-np.abs(coefs[chosen]), kind="stable")
     ax.plot(path.radii, coefs[:, order[most:]], color="0.8", linewidth=0.8, zorder=1)
     for rank, j in enumerate(order[:most]):
-        label = names[j % d] if coefs.shape[1] == d else f"{names[j % d]}, {outputs[j // d]}"
         style = {"color": COLOURS[rank % 7], "linestyle": ("-", "--", ":")[rank // 7 % 3], "linewidth": 1.6}
-        ax.plot(path.radii, coefs[:, j], **style, label=label, zorder=2)
-    ax.axvline(model.radius_, color="0.3", linestyle=":", linewidth=1.2)
-    ax.axhline(0.0, color="0.6", linewidth=0.8)
+        ax.plot(path.radii, coefs[:, j], **style, label=names[j])
     ax.set(ylabel="coefficient", title=f"coefficients for p = {path.p:g} (dotted: the choice)")
-    ax.title.set_fontsize("medium")
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small", frameon=False)
     return ax
 
@@ -55,15 +51,13 @@ def plot_path(model: Any, ax: Any = None, *, most: int = 10) -> Any:
 def plot_scores(model: Any, ax: Any = None) -> Any:
     """Draw the mean score and its standard error against the radius, for each p; returns the axes."""
     check_is_fitted(model, "path_")
-    ax = _axes(ax)
+    ax = _axes(ax, model.radius_)
     folds = model.scores_.shape[2]
     for k, (p, radii, scores) in enumerate(zip(model._exponents(), model.radii_, model.scores_, strict=True)):
         mean, error = scores.mean(axis=1), scores.std(axis=1, ddof=1 if folds > 1 else 0) / np.sqrt(folds)
         colour = COLOURS[k % 7]
         ax.plot(radii, mean, color=colour, marker=".", linewidth=1.6, label=f"p = {p:g}")
         ax.fill_between(radii, mean - error, mean + error, color=colour, alpha=0.15, linewidth=0)
-    ax.axvline(model.radius_, color="0.3", linestyle=":", linewidth=1.2)
     ax.set(ylabel="score", title=f"mean score over {folds} folds, with one standard error")
-    ax.title.set_fontsize("medium")
     ax.legend(frameon=False)
     return ax

@@ -254,10 +254,6 @@ class ConstrainedRegressor(Regression, SingleFit):
     def _penalty_weight(self, n: float) -> float:
         return 2.0 * positive("alpha", self.alpha) / n
 
-    def _fit(self, rows: TrainingSet, start: Array | None = None) -> Any:
-        self._gram = None
-        return super()._fit(rows, start)
-
     def _prepare(self, rows: TrainingSet, start: Array | None, left: Callable[[], float | None]) -> PreparedFit:
         if self.loss == "quantile":
             return prepare_quantile(self, rows, start, left)

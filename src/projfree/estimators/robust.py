@@ -108,7 +108,8 @@ def _scale_after(
         limits: dict[str, Any] = {"max_iter": SCALE_ITERATIONS, "time_limit": left(), "record": 0}
         rough = raise_if_interrupted(minimize(f, first.ball, start=w, tol=max(SCALE_TOL, model.tol), **limits))
         w, intercept = rough.w, rough.intercept
-    fitted = linear_predictions(rows.X, *model._shaped(*first.problem.raw(w, intercept)), rows.task)  # type: ignore[arg-type]
+    coef, intercept = model._shaped(*first.problem.raw(w, intercept))  # type: ignore[arg-type]
+    fitted = linear_predictions(rows.X, coef, intercept, rows.task)
     scale = residual_scale(rows.y - fitted, rows.weight)
     return w, max(scale, SCALE_SHARE * residual_scale(rows.y, rows.weight))
 
