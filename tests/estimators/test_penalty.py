@@ -235,7 +235,7 @@ def test_tasks(given):
 
 @pytest.mark.parametrize("loss", ["huber", "logistic"])
 def test_tasks_of_other_losses_are_certified_at_once(loss):
-    """The slopes along their intercepts, which no ball holds, vanish; they cost thousands of steps where they do not."""
+    """The slopes along their intercepts, which no ball holds, vanish; else they cost thousands of steps."""
     X, y = diabetes()
     table = np.column_stack([X, np.arange(len(y)) % 3])
     model = ConstrainedRegressor(loss, task=10) if loss == "huber" else ConstrainedClassifier(task=10)
