@@ -159,11 +159,3 @@ def test_a_new_quadratic_without_a_form():
     with pytest.raises(TypeError, match=r"Direct needs a quadratic of features.*got Bare of a"):
         minimize(f, LpBall(2, 1.0), Direct())
     assert not isinstance(plan(f, LpBall(2, 1.0)).solver, Direct | ConstrainedNewton)
-
-
-def test_a_set_with_free_coordinates_gets_no_models():
-    class Open(Disc):
-        def structure(self, shape):
-            return replace(super().structure(shape), free=np.array([0]), free_bound=100.0)
-
-    assert plan(LOGISTIC, Open(1.0)).solver != ConstrainedNewton()

@@ -10,7 +10,11 @@ from projfree.numerics.fista import project_descent
 from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.sets.base import ConstraintSet, Structure
+from projfree.sets.free import WithFree
 from projfree.sets.shifted import Shifted
+
+#: Eigenvalues of a free block are rounding below this part of the largest one.
+RCOND = 1e-13
 
 
 def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Array:
@@ -31,6 +35,10 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
         offset = ball.offset + np.zeros(b.shape)
         moved = b - (H @ offset.reshape(len(H), -1)).reshape(b.shape)
         return np.asarray(minimise_model(H, moved, ball.ball, start - offset) + offset)
+    if isinstance(ball, WithFree):
+        w = _minimise_with_free(H, b, ball, start)
+        if np.abs(ball.split(w)[1]).max() <= ball.bound:
+            return w
     structure = ball.structure(b.shape)
     lp, d = structure.lp, structure.weights
     if lp is not None and d is not None and not len(structure.free) and (every or d.ndim == 1 or (d == d[:, :1]).all()):
@@ -49,6 +57,29 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
     if not every:
         H = np.kron(H, np.eye(b.size // len(b)))
     return project_descent(H, b, ball.project, start)
+
+
+def _minimise_with_free(H: Array, b: Array, ball: WithFree, start: Array) -> Array:
+    """The minimiser where the bound of the free block does not bind, by the Schur complement of H.
+
+    Free directions without curvature are left as they are in ``start``.
+    """
+    m = len(H) // len(b)  # entries of H for each row of b
+    free = (np.array(ball.free)[:, None] * m + np.arange(m)).ravel()
+    kept = np.delete(np.arange(len(H)), free)
+    side, x = b.reshape(len(H), -1), start.reshape(len(H), -1)
+    inverse = np.linalg.pinv(H[np.ix_(free, free)], rcond=RCOND, hermitian=True)
+    response = inverse @ H[np.ix_(free, kept)]
+    # The best free block is rest - response @ w for the other entries w.
+    rest = x[free] + inverse @ (side[free] - H[np.ix_(free, free)] @ x[free])
+    inner_shape = (len(b) - len(ball.free), *b.shape[1:])
+    schur = H[np.ix_(kept, kept)] - H[np.ix_(kept, free)] @ response
+    slope = (side[kept] - H[np.ix_(kept, free)] @ rest).reshape(inner_shape)
+    w = minimise_model(0.5 * (schur + schur.T), slope, ball.ball, x[kept].reshape(inner_shape))
+    v = np.empty_like(x)
+    v[kept] = w.reshape(len(kept), -1)
+    v[free] = rest - response @ v[kept]
+    return v.reshape(b.shape)
 
 
 def _minimise_group_l1(H: Array, b: Array, structure: Structure, start: Array) -> tuple[Array, bool]:

@@ -108,15 +108,12 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
             most = working  # most entries of the matrix would not be used
         if d <= most and (lp is not None or D <= MOST_PARAMETERS) and side <= fits:
             return solvers.Direct(), "the minimum of a quadratic of few features can be computed exactly"
-    elif own.hessian and not own.quadratic_form and fast and not (len(structure.free) and f.convex):
+    elif own.hessian and not own.quadratic_form and fast:
         most = FEW if products or (n is not None and n < D) else D  # models without curvature take long
         if f.convex and flat is not None:
             most = working if lp is not None else 0
         if d <= most and min(MOST_PARAMETERS, fits) >= D:
             return solvers.ConstrainedNewton(), "with few features a Hessian is cheap, and few steps are needed"
-    if len(structure.free) and own.hessian and not own.quadratic_form and own.term_size is None and fast and f.convex:
-        why = "features outside the set leave models without curvature, and the set has a projection"
-        return solvers.AcceleratedProjectedGradient(BacktrackingGradient()), why
     if second_order and flat is not None and not (own.coupled and working * own.outputs > MOST_PARAMETERS):
         return solvers.WorkingSet(), f"most of the {d:,} features are zero at the minimum over this set"
     if products:
