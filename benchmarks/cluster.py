@@ -5,9 +5,9 @@
     seconds = rounds x (latency + bytes / bandwidth + rows / (workers x rate))
 
 A round sends the parameter to every worker and brings a gradient back from each: 16 d bytes a worker through the
-network of the client. `latency` is a round over a few short rows, `bandwidth` one over a few rows of many columns,
-`rate` one over many rows; medians of calls with nothing else running. The check is a run of Primal Averaging whose
-rounds are its passes.
+network of the client. `latency` is the median time of a round over a few short rows, `bandwidth` that of one over a few
+rows of many columns; `rate` is that of the rounds of Primal Averaging over many rows, each of which forms the
+predictions of two points. The check is a run over half as many rows; its rounds are its passes.
 """
 
 from __future__ import annotations
@@ -79,6 +79,15 @@ def round_seconds(rows, features, repeat, partitions=PARTITIONS):
     return float(np.median(times[2:]))  # the first two make the partitions
 
 
+def run_seconds(rows, iterations):
+    """The time of Primal Averaging, and the number of its rounds."""
+    f = Objective(Logistic(), on_workers(rows, FEATURES))
+    f.evaluate(f.point(np.zeros(FEATURES)))  # makes the partitions
+    begun = time.perf_counter()
+    run = minimize(f, LpBall(1.5, radius=1.0), PrimalAveraging(), tol=0.0, max_iter=iterations)
+    return time.perf_counter() - begun, round(run.n_passes)
+
+
 def payload(features, workers):
     """Bytes of a round through the network of the client."""
     return 16 * features * workers
@@ -97,15 +106,12 @@ def measure(rows, repeat):
         latency = round_seconds(100 * PARTITIONS, 20, repeat)
         many = round_seconds(2 * WORKERS, wide, repeat, partitions=WORKERS)
         bandwidth = payload(wide, WORKERS) / max(many - latency, 1e-9)
-        rate = rows / (WORKERS * max(round_seconds(rows, FEATURES, repeat) - latency, 1e-9))
+        seconds, rounds = run_seconds(rows, repeat)
+        rate = rows / (WORKERS * max(seconds / rounds - latency, 1e-9))
         constants = {"latency": latency, "bandwidth": bandwidth, "rate": rate}
-        f = Objective(Logistic(), on_workers(rows // 2, FEATURES))
-        f.evaluate(f.point(np.zeros(FEATURES)))
-        begun = time.perf_counter()
-        run = minimize(f, LpBall(1.5, radius=1.0), PrimalAveraging(), tol=0.0, max_iter=50)
-        seconds = time.perf_counter() - begun
-    model = predicted(constants, WORKERS, rows // 2, FEATURES, run.n_passes)
-    check = {"workers": WORKERS, "rows": rows // 2, "columns": FEATURES, "rounds": round(run.n_passes)}
+        seconds, rounds = run_seconds(rows // 2, 50)
+    model = predicted(constants, WORKERS, rows // 2, FEATURES, rounds)
+    check = {"workers": WORKERS, "rows": rows // 2, "columns": FEATURES, "rounds": rounds}
     names = ("workers", "rows", "columns", "rounds")
     return {
         "constants": constants,

@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from projfree import minimize
+from projfree import Loss, minimize
+from projfree.data.base import Data
+from projfree.data.local import LocalData
+from projfree.data.workspace import Workspace
+from projfree.sets import ConstraintSet, NormBall
+from projfree.solvers.base import Solver
+from projfree.steps import StepRule
 from projfree.testing import losses as loss_laws
 from projfree.testing import sets as set_laws
 from projfree.testing.backends import check_backend
@@ -58,6 +64,26 @@ def test_laws_of_the_set(data) -> None:
         law(*data.draw(set_laws.cases(*balls)))
     for law in set_laws.GEOMETRY_LAWS:
         law(*data.draw(set_laws.cases(*balls, count=2, extreme=False)))
+
+
+@few
+@given(data=st.data())
+def test_laws_of_a_set_that_is_no_norm_ball(data) -> None:
+    kind = loaded("general_set").Ellipsoid
+    sets = kind(np.array([1.0, -2.0, 0.5]), np.array([0.1, 1.0, 3.0])), kind(np.zeros(2), np.array([1.0, 40.0]))
+    for law in set_laws.ORACLE_LAWS:
+        law(*data.draw(set_laws.cases(*sets)))
+    for law in set_laws.GEOMETRY_LAWS:
+        law(*data.draw(set_laws.cases(*sets, count=2, extreme=False)))
+
+
+@pytest.mark.parametrize("kind", [Loss, ConstraintSet, NormBall, StepRule, Solver, LocalData, Data, Workspace])
+def test_the_page_names_every_abstract_method(kind) -> None:
+    page = (FOLDER.parents[1] / "docs" / "extending.md").read_text(encoding="utf-8")
+    row = next(
+        line for line in page.splitlines() if line.startswith("|") and f"`{kind.__name__}`" in line.split("|")[2]
+    )
+    assert [name for name in kind.__abstractmethods__ if f"`{name}`" not in row.split("|")[3]] == []
 
 
 @pytest.mark.slow
