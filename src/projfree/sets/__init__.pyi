@@ -15,7 +15,7 @@ from projfree.sets.birkhoff import Birkhoff as Birkhoff
 from projfree.sets.oracle import OracleSet as OracleSet
 from projfree.sets.shifted import Shifted as Shifted
 from projfree.sets.constrained import Constrained as Constrained
-from projfree.sets.constrained import InfeasibleError as InfeasibleError
+from projfree.sets.cut import InfeasibleError as InfeasibleError
 from projfree.sets.rows import Rows as Rows
 from projfree.sets.rows import bounds as bounds
 from projfree.sets.rows import covariance as covariance

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from projfree.algebra import FactoredShape, size
+from projfree.algebra import FactoredShape
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, instance, shown
-from projfree.numerics.cut_ball import CutBall
-from projfree.numerics.cut_polytope import CutPolytope
-from projfree.numerics.cut_set import CutSet, NoPointError
-from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.lp_norm import conjugate
 from projfree.numerics.sums import UNIT
 from projfree.sets.base import (
     FEASIBILITY,
@@ -28,48 +21,14 @@ from projfree.sets.base import (
     OracleResult,
     Shape,
     Structure,
-    resized,
     slack,
 )
-from projfree.sets.box import Box
+from projfree.sets.cut import Cut
+from projfree.sets.cut_ball import CutBall
+from projfree.sets.cut_polytope import CutPolytope
 from projfree.sets.inputs import checked_point, finite, like, point, scaled_gradient, unit_scale
-from projfree.sets.lp import LpBall
-from projfree.sets.quadratic import minimise_model
-from projfree.sets.rows import Rows, joined
+from projfree.sets.rows import Rows
 from projfree.sets.shifted import Shifted
-
-#: So many rows of a conflict are named.
-NAMED = 5
-
-
-class InfeasibleError(ValueError):
-    """No point of the ball satisfies all rows.
-
-    Attributes
-    ----------
-    multipliers : ndarray
-        One number for each row. The rows, multiplied by these and added up, ask for a product with w that is larger
-        than any that the ball has (Farkas): anyone can check it without data.
-    names : tuple of str
-        What the rows of the conflict say.
-
-    Examples
-    --------
-    >>> from projfree import Constrained, InfeasibleError, LpBall
-    >>> from projfree.sets import bounds
-    >>> try:
-    ...     Constrained(LpBall(2, radius=1.0), bounds([0, 1], 0.9)).centre((2,))
-    ... except InfeasibleError as error:
-    ...     error.names
-    ('w[0] >= 0.9', 'w[1] >= 0.9')
-    """
-
-    def __init__(self, message: str, multipliers: Array, names: tuple[str, ...]) -> None:
-        super().__init__(message, multipliers, names)
-        self.multipliers, self.names = multipliers, names
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -175,14 +134,14 @@ class Constrained(ConstraintSet):
     def relaxed(self, g: Array) -> Array:
         """The gradient g plus that of the rows times their multipliers, which the ball alone meets."""
         y = self.multipliers
-        return g if y is None else g + (self._cut(g.shape).A.T @ y).reshape(g.shape)
+        return g if y is None else g + (self._cut(g.shape).rows.A.T @ y).reshape(g.shape)
 
     def fingerprint(self) -> str:
         text = f"Constrained({self.ball!r}, {[(repr(r), r.columns) for r in self.rows]!r})"
         return text if self.multipliers is None else short_hash(text, self.multipliers)
 
     def structure(self, shape: Shape) -> Structure:
-        polytope = isinstance(self._cut(shape).engine, CutPolytope)
+        polytope = isinstance(self._cut(shape), CutPolytope)
         return Structure(polytope=polytope, projection="none" if polytope else "slow")
 
     def check_shape(self, shape: Shape) -> None:
@@ -193,7 +152,7 @@ class Constrained(ConstraintSet):
     def _cut(self, shape: Shape) -> Cut:
         cuts: dict[Shape, Cut] = self.__dict__["_cuts"]
         if shape not in cuts:
-            cuts[shape] = Cut(self.ball, self.rows, shape)
+            cuts[shape] = _cut(self.ball, self.rows, shape)
         return cuts[shape]
 
     # ------------------------------------------------------------ oracles
@@ -202,24 +161,24 @@ class Constrained(ConstraintSet):
         """The minimiser of g, the support of -g, and the multipliers that prove it."""
         c = finite("lmo(g)", g)
         scale, cut = unit_scale(c), self._cut(c.shape)
-        v, y = cut.linear(c / scale, None if warm is None else warm / scale)
-        return OracleResult(like(g, v), scale * cut.support(-c / scale, y), scale * y)
+        flat = c.ravel() / scale
+        v, found = cut.linear(flat, cut.scaled(None if warm is None else warm / scale))
+        y = cut.given(found)
+        return OracleResult(like(g, v.reshape(c.shape)), scale * cut.support(-flat, y), scale * y)
 
     @scaled_gradient
     def lmo(self, g: Array) -> Array:
-        return self._cut(g.shape).linear(g)[0]
+        cut = self._cut(g.shape)
+        return cut.linear(g.ravel(), cut.scaled(None))[0].reshape(g.shape)
 
     def support(self, g: Array) -> float:
         x = point(g)
         scale, cut, y = unit_scale(x), self._cut(x.shape), self.multipliers
-        return scale * cut.support(x / scale, cut.linear(-x / scale)[1] if y is None else y / scale)
+        flat = x.ravel() / scale
+        return scale * cut.support(flat, cut.given(cut.linear(-flat, cut.scaled(None))[1]) if y is None else y / scale)
 
     def support_error(self, g: Array, support: float) -> float:
         return 2.0 * UNIT * abs(support)  # it is rounded up already
-
-    def fitted(self, g: Array, w: Array, multipliers: Sequence[Array]) -> list[Array]:
-        """Multipliers of the same rows for which the gradient g at w, the rows and the ball cancel best."""
-        return self._cut(g.shape).fitted(g, w, multipliers)
 
     def minimise(self, H: Array, b: Array, start: Array, y: Array | None = None) -> tuple[Array, Array]:
         r"""The minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle`, and multipliers of the rows.
@@ -233,27 +192,29 @@ class Constrained(ConstraintSet):
         y : array, optional
             Multipliers to begin at, those of a similar problem.
         """
-        return self._cut(b.shape).minimise(H, b, start, y)
+        cut = self._cut(b.shape)
+        assert isinstance(cut, CutBall)
+        w, found = cut.minimise(H, b.ravel(), start.ravel(), cut.scaled(y))
+        return w.reshape(b.shape), cut.given(found)
 
     @checked_point
     def project(self, w: Array) -> Array:
-        cut = self._cut(w.shape)
-        if isinstance(cut.engine, CutPolytope):
+        if isinstance(self._cut(w.shape), CutPolytope):
             raise NotImplementedError(f"{self!r} has no projection; use PairwiseFrankWolfe, which needs none.")
-        return cut.minimise(np.eye(w.size), w, self.centre(w.shape))[0]
+        return self.minimise(np.eye(w.size), w, self.centre(w.shape))[0]
 
     # ------------------------------------------------------------ geometry
 
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         x = point(w)
-        cut, flat = self._cut(x.shape), x.ravel()
+        rows, flat = self._cut(x.shape).rows, x.ravel()
         # Entries that are zero but for rounding count as such.
         rounding = OPERATIONS * UNIT * self.reach(x.shape)
-        allowed, t = abs(cut.A) @ (slack(w, rtol) * np.abs(flat) + rounding), cut.A @ flat
-        return bool(np.all((t >= cut.lower - allowed) & (t <= cut.upper + allowed))) and self.ball.contains(w, rtol)
+        allowed, t = abs(rows.A) @ (slack(w, rtol) * np.abs(flat) + rounding), rows.A @ flat
+        return bool(np.all((t >= rows.lower - allowed) & (t <= rows.upper + allowed))) and self.ball.contains(w, rtol)
 
     def centre(self, shape: Shape) -> Array:
-        return self._cut(shape).centre.copy()
+        return self._cut(shape).interior.reshape(shape).copy()
 
     def reach(self, shape: Shape) -> float:
         return self.ball.reach(shape)
@@ -270,167 +231,26 @@ def tightened(ball: ConstraintSet, g: Array, w: Array, *multipliers: Array | Non
     """
     if not isinstance(ball, Constrained):
         return ball
-    given = [y for y in multipliers if y is not None]
-    tried = [ball.with_multipliers(y) for y in (*given, *ball.fitted(g, w, given[:1]))]
-    return min(tried, key=lambda C: C.support(-g)) if tried else ball.with_multipliers(ball.oracle(g).warm)
+    cut, tried = ball._cut(g.shape), [y for y in multipliers if y is not None]
+    if not tried:
+        return ball.with_multipliers(ball.oracle(g).warm)
+    if isinstance(cut, CutBall):
+        tried.append(cut.given(cut.fitted(g.ravel(), w.ravel(), cut.scaled(tried[0]))))
+    return min((ball.with_multipliers(y) for y in tried), key=lambda C: C.support(-g))
 
 
-class Cut:
-    """The rows and the ball for points of one shape, moved to the origin and scaled."""
-
-    def __init__(self, ball: ConstraintSet, rows: tuple[Rows, ...], shape: Shape) -> None:
-        ball.check_shape(shape)
-        for each in rows:
-            each.check_shape(shape)
-        self.ball, self.shape, d = ball, shape, math.prod(shape)
-        self.A, self.lower, self.upper, self.names = joined(rows, d)
-        inner, self.offset = (
-            (ball.ball, np.ravel(ball.offset + np.zeros(shape))) if isinstance(ball, Shifted) else (ball, np.zeros(d))
-        )
-        M, length = _unit_rows(self.A)
-        self._used = np.flatnonzero(length > 0.0)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            lower, upper = self.lower / length, self.upper / length
-        far = ball.reach(shape) * (1.0 + FEASIBILITY)
-        above, below = (self.lower > 0.0) & ~(lower <= far), (self.upper < 0.0) & ~(upper >= -far)
-        if (above | below).any():  # rows of zeros are among them
-            first = int(np.argmax(above | below))
-            raise self._infeasible(np.where(np.arange(len(length)) == first, -1.0 if above[first] else 1.0, 0.0))
-        M, self._length, lower, upper = M[self._used], length[self._used], lower[self._used], upper[self._used]
-        at = M @ self.offset
-        # Bounds that nothing in the ball comes near to say nothing.
-        lower, upper = np.where(lower < -far, -np.inf, lower - at), np.where(upper > far, np.inf, upper - at)
-        equal = self.lower[self._used] == self.upper[self._used]
-        self.engine = _engine(inner, shape, M, lower, np.where(equal, lower, upper), np.abs(self.offset))
-        try:
-            self.engine.find_interior(np.ravel(inner.centre(shape)))
-        except NoPointError as proof:
-            raise self._infeasible(self._given(proof.multipliers)) from None
-        self.centre = self._outside(self.engine.interior)
-
-    def _outside(self, x: Array) -> Array:
-        return np.asarray(x + self.offset).reshape(self.shape)
-
-    def _given(self, y: Array) -> Array:
-        """Multipliers of the rows as they were given, with the signs that their bounds allow."""
-        lower, upper = self.lower[self._used], self.upper[self._used]
-        for proof in reversed(self.engine.implied) if hasattr(self, "engine") else ():
-            wrong = ((y < 0.0) & (lower == -np.inf) & (proof > 0.0)) | ((y > 0.0) & (upper == np.inf) & (proof < 0.0))
-            if wrong.any():
-                y = y + float(np.max(-y[wrong] / proof[wrong])) * proof
-        y = np.where((y > 0.0) & (upper == np.inf) | (y < 0.0) & (lower == -np.inf), 0.0, y)
-        found = np.zeros(len(self.lower))
-        found[self._used] = y / self._length
-        return found
-
-    def _inside(self, y: Array | None) -> Array:
-        """Multipliers of the scaled rows."""
-        return np.zeros(len(self._used)) if y is None else y[self._used] * self._length
-
-    def fitted(self, g: Array, w: Array, multipliers: Sequence[Array]) -> list[Array]:
-        if not isinstance(self.engine, CutBall):
-            return []
-        x = w.ravel() - self.offset
-        return [self._given(self.engine.fitted(g.ravel(), x, self._inside(y))) for y in multipliers]
-
-    def linear(self, g: Array, y: Array | None = None) -> tuple[Array, Array]:
-        w, found = self.engine.linear(g.ravel(), self._inside(y))
-        return self._outside(w), self._given(found)
-
-    def minimise(self, H: Array, b: Array, start: Array, y: Array | None = None) -> tuple[Array, Array]:
-        assert isinstance(self.engine, CutBall)
-        flat = start.ravel() - self.offset
-        found = self.engine.minimise(H, b.ravel() - H @ self.offset, flat, self._inside(y))
-        return self._outside(found.w), self._given(found.multipliers)
-
-    def support(self, g: Array, y: Array) -> float:
-        """An upper bound on the largest product with g, rounded up."""
-        some = np.flatnonzero(y)
-        terms = y[some] * np.where(y[some] > 0.0, self.upper[some], self.lower[some])
-        if not np.isfinite(terms).all():
-            return math.inf
-        h = g.ravel() - self.A.T @ y
-        moved = UNIT * ((len(some) + 6) * size(abs(self.A).T @ np.abs(y)) + size(h))
-        inner = float(self.ball.support(h.reshape(self.shape)))
-        cost = math.fsum(terms)
-        error = 4.0 * UNIT * float(np.abs(terms).sum()) + moved * self.ball.reach(self.shape)
-        error += self.ball.support_error(h.reshape(self.shape), inner) + 4.0 * UNIT * (abs(cost) + abs(inner))
-        return cost + inner + error * (1.0 + 8 * UNIT)
-
-    def _infeasible(self, y: Array) -> InfeasibleError:
-        order = np.argsort(-np.abs(y), kind="stable")
-        names = tuple(self.names[i] for i in order if abs(y[i]) > 1e-6 * abs(y[order[0]]))
-        listed = "; ".join(names[:NAMED]) + (f"; and {len(names) - NAMED} more" if len(names) > NAMED else "")
-        return InfeasibleError(
-            f"no point of {shown(self.ball)} satisfies the constraints {listed}; relax or drop one of them, or take a "
-            "larger radius.",
-            y,
-            names,
-        )
-
-
-def _unit_rows(A: Any) -> tuple[Any, Array]:
-    """The rows over their Euclidean lengths, and these, also where squares would leave the range of floating point."""
-    M, each = A.copy(), np.diff(A.indptr)
-    largest = abs(A).max(axis=1).toarray().ravel()
-    M.data = M.data / np.repeat(np.where(largest > 0.0, largest, 1.0), each)
-    own = np.sqrt(M.multiply(M).sum(axis=1))
-    M.data = M.data / np.repeat(np.where(own > 0.0, own, 1.0), each)
-    return M, largest * own
-
-
-def _engine(ball: ConstraintSet, shape: Shape, M: Any, lower: Array, upper: Array, shift: Array) -> CutSet:
-    """What solves problems over the rows and a ball around the origin, or a sentence that says what is missing."""
-    structure = ball.structure(shape)
-    flat, lp, reach = structure.group_l1, structure.lp, ball.reach(shape)
-
-    def support(g: Array) -> float:
-        return ball.support(g.reshape(shape))
-
-    if not len(structure.free) and (flat is None or flat.groups is None):
-        bounds = _bounds(ball, structure, shape)
-        if bounds is not None:
-            return CutPolytope(M, lower, upper, reach, partial(_gauge, flat, *bounds), support, shift, flat, *bounds)
-    if not isinstance(ball, NormBall) or len(structure.free) or (flat is None and lp is None):
+def _cut(ball: ConstraintSet, rows: tuple[Rows, ...], shape: Shape) -> Cut:
+    """The set for points of a shape, or a sentence that says which solver is missing."""
+    ball.check_shape(shape)
+    inner = ball.ball if isinstance(ball, Shifted) else ball
+    sides, structure = CutPolytope.sides(inner, shape), inner.structure(shape)
+    if sides is not None:
+        return CutPolytope(ball, rows, shape, *sides)
+    known = structure.lp is not None or structure.group_l1 is not None
+    if not isinstance(inner, NormBall) or len(structure.free) or not known:
         raise ValueError(
             "`Constrained(ball=...)` needs a solver for quadratics or linear programs over the ball, which "
-            f"{shown(ball)} does not have; use an LpBall, a GroupBall(2, 1), one of these Weighted, a Simplex or a "
+            f"{shown(inner)} does not have; use an LpBall, a GroupBall(2, 1), one of these Weighted, a Simplex or a "
             "Box, and `bounds` for signs."
         )
-    weights = 1.0 if structure.weights is None else np.ravel(structure.weights)
-    own = lp if lp is not None and 1.0 < lp.p < math.inf else None
-
-    def solve(H: Array, b: Array, start: Array, share: float) -> Array:
-        inner = ball if share == 1.0 else resized(ball, share * ball.radius)
-        return np.ravel(minimise_model(H, b.reshape(shape), inner, start.reshape(shape)))
-
-    def gauge(w: Array) -> float:
-        return ball.norm(w.reshape(shape)) / ball.radius
-
-    def normal(w: Array) -> Array | None:
-        return None if own is None else -LpBall(conjugate(own.p), 1.0).lmo(w * weights) * weights
-
-    return CutBall(M, lower, upper, reach, gauge, support, shift, solve, normal)
-
-
-def _bounds(ball: ConstraintSet, structure: Structure, shape: Shape) -> tuple[Array, Array] | None:
-    """The bounds of single entries of a polytope; None of other sets."""
-    flat, lp, d = structure.group_l1, structure.lp, math.prod(shape)
-    if flat is not None:
-        return np.full(d, -np.inf if flat.signed else 0.0), np.full(d, np.inf)
-    if isinstance(ball, Box):
-        low, high = (np.ravel(np.broadcast_to(b, shape)).astype(np.float64) for b in (ball.lower, ball.upper))
-        return low, high
-    if lp is not None and lp.p == math.inf:
-        high = np.full(d, lp.radius) / (1.0 if structure.weights is None else np.ravel(structure.weights))
-        return -high, high
-    return None
-
-
-def _gauge(flat: FlatBall | None, low: Array, high: Array, w: Array) -> float:
-    """The gauge of a polytope at a point; where its bounds hold they count as not active."""
-    beyond = float(np.max(np.maximum(w - high, low - w), initial=0.0))
-    if flat is None:
-        return 1.0 - 4 * UNIT + beyond / max(float(np.max(high - low)), UNIT)
-    norm = 1.0 - 4 * UNIT if flat.tight else float(np.abs(w) @ np.ravel(flat.costs)) / flat.radius
-    return max(norm, 1.0 + beyond / flat.radius) if beyond > 0.0 else norm
+    return CutBall(ball, rows, shape)

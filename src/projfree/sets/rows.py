@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -227,13 +227,22 @@ def covariance(X: Any, z: Any, limit: float) -> Rows:
     return Rows.of_matrix(A, -most, most, (f"|covariance| <= {most[0]:g}",), columns)
 
 
-def joined(rows: Sequence[Rows], size: int) -> tuple[sp.csr_array, Array, Array, tuple[str, ...]]:
-    """The matrix over so many columns, the bounds and the names of all rows together."""
+class JoinedRows(NamedTuple):
+    """The matrix over all columns, the bounds and the names of several rows together."""
+
+    A: Any
+    lower: Array
+    upper: Array
+    names: tuple[str, ...]
+
+
+def joined(rows: Sequence[Rows], size: int) -> JoinedRows:
+    """All rows together, over so many columns."""
     import scipy.sparse as sp
 
     A = sp.csr_array(sp.vstack([each.matrix(size) for each in rows]))
     lower, upper = (np.concatenate([getattr(each, side) for each in rows]) for side in ("lower", "upper"))
-    return A, lower, upper, tuple(name for each in rows for name in each.names)
+    return JoinedRows(A, lower, upper, tuple(name for each in rows for name in each.names))
 
 
 def _sparse(i: Array, j: Array, values: Array, m: int, k: int) -> sp.csr_array:

@@ -12,23 +12,25 @@ feasible by a step onto the active rows and a short one towards an interior poin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from copy import copy
 
 import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.numerics.cut_set import CutSet, NoPointError, spd_inverse
+from projfree.numerics.lp_norm import conjugate
 from projfree.numerics.root_finding import find_root
 from projfree.numerics.sums import UNIT
+from projfree.sets.base import resized
+from projfree.sets.cut import Cut, spd_inverse
+from projfree.sets.lp import LpBall
+from projfree.sets.quadratic import minimise_model
 
 #: The first penalty next to the mean of the diagonal of the matrix, and the factor by which it grows where the residual
 #: does not fall by it.
 PENALTY, GROWTH = 10.0, 10.0
 #: Subproblems at most, and steps in each: both are a few.
-ROUNDS, STEPS = 60, 60
+ROUNDS = 60
 #: Rounds without progress after which only rounding is left.
 IDLE = 4
 #: Curvatures with which linear functions are minimised, and the gap that is small enough, relatively.
@@ -39,31 +41,11 @@ ON_SPHERE = 1.0 - 1e-8
 MARGINS = (0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
 
-class RowSolution(NamedTuple):
-    """A feasible point, multipliers of the rows, and the Frank-Wolfe gap that they prove."""
+class CutBall(Cut):
+    """A norm ball that has a solver for quadratics, and rows."""
 
-    w: Array
-    multipliers: Array
-    gap: float
-
-
-@dataclass(eq=False)
-class CutBall(CutSet):
-    """A ball that has a solver for quadratics, and rows.
-
-    Attributes
-    ----------
-    solve : callable
-        ``solve(H, b, start, share)`` minimises a quadratic over the ball, its radius multiplied by the share.
-    normal : callable
-        The direction of the gradient of the gauge at a point; None where the ball has corners.
-    """
-
-    solve: Callable[[Array, Array, Array, float], Array]
-    normal: Callable[[Array], Array | None]
-
-    def minimise(self, H: Array, b: Array, start: Array, y: Array, share: float = 1e-4) -> RowSolution:
-        """Minimise q(w) = <w, H w> / 2 - <b, w> over the set.
+    def minimise(self, H: Array, b: Array, start: Array, y: Array, share: float = 1e-4) -> tuple[Array, Array]:
+        """A feasible point with nearly the least q(w) = <w, H w> / 2 - <b, w>, and multipliers of the rows.
 
         It ends when the Frank-Wolfe gap is at most this share of that at ``start`` with the multipliers y, or rounding.
         """
@@ -74,16 +56,16 @@ class CutBall(CutSet):
         best, multipliers = start, y
         first = least = float(g @ start) - self.least(g, y)
         for _ in range(ROUNDS):
-            w = self._subproblem(H, b, w, y / rho, rho, 1.0)
+            w = self._subproblem(H, b, w, y / rho, rho)
             new = rho * self.residual(self.M @ w + y / rho)
-            v = self.restored(w, new)
-            g = H @ v - b
-            before = least
+            v = self._restored(w, new)
+            g, before = H @ v - b, least
             for each in (new, self.fitted(g, v, new)):
                 gap = float(g @ v) - self.least(g, each)
                 if gap < least:
                     best, multipliers, least = v, each, gap
-            noise = 16 * UNIT * float(np.abs(g) @ np.abs(v) + self.support(g))
+            support = float(self.ball.support(g.reshape(self.shape)))
+            noise = 16 * UNIT * (float(np.abs(g) @ np.abs(v)) + abs(support))
             change = float(np.abs(new - y).max(initial=0.0)) / rho
             idle = 0 if least < 0.5 * before or UNIT * self.radius < change < 0.5 * last else idle + 1
             if least <= max(share * first, noise) or idle >= IDLE or expired():
@@ -91,16 +73,30 @@ class CutBall(CutSet):
             if change > last / GROWTH:
                 rho *= GROWTH
             y, last = new, change
-        return RowSolution(best, multipliers, least)
+        return best, multipliers
+
+    def linear(self, g: Array, y: Array) -> tuple[Array, Array]:
+        """By quadratics that are ever flatter, each around the last point."""
+        size = float(np.linalg.norm(g))
+        if size == 0.0:
+            return self.interior.copy(), np.zeros_like(y)
+        x, best = self.interior, -math.inf
+        for flatness in FLATNESS:
+            delta = flatness * size / self.radius
+            w, found = self.minimise(delta * np.eye(len(g)), delta * x - g, x, y)
+            x = w if float(g @ w) < float(g @ x) else x
+            if (low := self.least(g, found)) > best:
+                y, best = found, low
+            if float(g @ x) - best <= LINEAR * size * self.radius or expired():
+                break
+        return x, y
 
     def fitted(self, g: Array, w: Array, y: Array) -> Array:
         """Multipliers of the rows that y uses for which the gradients at w cancel best, that of the ball included."""
         active = np.flatnonzero(self.equal | (y != 0.0))
-        rows, normal = self.M[active], self.normal(w) if self.gauge(w) >= ON_SPHERE else None
-        normal = np.zeros_like(g) if normal is None else normal / np.linalg.norm(normal)
+        rows, normal = self.M[active], self._normal(w)
         inner = rows @ normal  # the normal is taken out of the rows
-        gram = (rows @ rows.T).toarray() - np.outer(inner, inner)
-        inverse, fit = spd_inverse(gram), np.zeros(len(active))
+        inverse, fit = spd_inverse((rows @ rows.T).toarray() - np.outer(inner, inner)), np.zeros(len(active))
         for _ in range(2):
             rest = -g - rows.T @ fit
             fit = fit + inverse(rows @ rest - inner * float(normal @ rest))
@@ -112,37 +108,34 @@ class CutBall(CutSet):
                 found, bound, size = found + size * proof, more, GROWTH * size
         return found
 
-    def linear(self, g: Array, y: Array) -> tuple[Array, Array]:
-        """By quadratics that are ever flatter, each around the last point."""
-        size = float(np.linalg.norm(g))
-        if size == 0.0:
-            return self.interior.copy(), np.zeros_like(y)
-        x, best = self.interior, -math.inf
-        for flatness in FLATNESS:
-            delta = flatness * size / self.radius
-            found = self.minimise(delta * np.eye(len(g)), delta * x - g, x, y)
-            x = found.w if float(g @ found.w) < float(g @ x) else x
-            if (low := self.least(g, found.multipliers)) > best:
-                y, best = found.multipliers, low
-            if float(g @ x) - best <= LINEAR * size * self.radius or expired():
-                break
-        return x, y
+    def gauge(self, w: Array) -> float:
+        return float(self.inner.norm((w - self.offset).reshape(self.shape)) / self.inner.radius)
 
-    def _subproblem(self, H: Array, b: Array, w: Array, shift: Array, rho: float, share: float) -> Array:
+    def _normal(self, w: Array) -> Array:
+        """The direction of the gradient of the gauge on the sphere; zero inside of it and of balls with corners."""
+        structure = self.inner.structure(self.shape)
+        if structure.lp is None or not 1.0 < structure.lp.p < math.inf or self.gauge(w) < ON_SPHERE:
+            return np.zeros_like(w)
+        weights = 1.0 if structure.weights is None else np.ravel(structure.weights)
+        normal = -LpBall(conjugate(structure.lp.p), 1.0).lmo((w - self.offset) * weights) * weights
+        return np.asarray(normal / np.linalg.norm(normal))
+
+    # ------------------------------------------------------------ subproblems
+
+    def _subproblem(self, H: Array, b: Array, w: Array, shift: Array, rho: float) -> Array:
         """The minimiser over the ball of q and the penalty of the rows at values shifted by multipliers."""
         before = None
-        for _ in range(STEPS):
+        for _ in range(ROUNDS):
             t = self.M @ w + shift
             out = np.flatnonzero(self.equal | (t < self.lower) | (t > self.upper))
             if before is not None and np.array_equal(out, before):
                 break
             rows, to = self.M[out], np.clip(t, self.lower, self.upper)[out] - shift[out]
-            K = H + rho * (rows.T @ rows).toarray()
-            new = self.solve(K, b + rho * (rows.T @ to), w, share)
-            move = new - w
+            K, side = H + rho * (rows.T @ rows).toarray(), b + rho * (rows.T @ to)
+            move = np.ravel(minimise_model(K, side.reshape(self.shape), self.ball, w.reshape(self.shape))) - w
             length = self._line(H, b, w, move, t, rho)
             w, before = w + length * move, out if length == 1.0 else None
-            if not np.abs(move).max(initial=0.0) > 4 * UNIT * self.radius or not length > 0.0 or expired():
+            if not np.abs(move).max(initial=0.0) > 4 * UNIT * self.reach or not length > 0.0 or expired():
                 break
         return w
 
@@ -164,44 +157,49 @@ class CutBall(CutSet):
 
     # ------------------------------------------------------------ feasible points
 
-    def restored(self, w: Array, y: Array) -> Array:
+    def _restored(self, w: Array, y: Array) -> Array:
         """A feasible point near to w: on the equalities and rows with a multiplier, then as far inside as needed."""
         v = self.onto(w, self.equal | (y != 0.0), np.where(y > 0.0, self.upper, self.lower))
         if np.any(np.abs(self.residual(self.M @ v))[self.equal] > self.noise[self.equal]):  # too many rows were active
             v = self.onto(v, self.equal, self.lower)
         return self.pulled(v, self.noise)
 
-    def find_interior(self, near: Array) -> None:
-        lower, upper = self.lower, self.upper
+    def _find_interior(self) -> None:
+        near = self.interior
         while True:
             for margin in MARGINS:
-                slack = np.where(self.equal, 0.0, np.minimum(margin * self.radius, 0.3 * (self.upper - self.lower)))
-                inner = replace(self, lower=self.lower + slack, upper=self.upper - slack)
-                w, y, clear = inner._nearest(near, margin, slack, replace(self, lower=lower, upper=upper))
-                if clear:
+                w, y, inside = self._nearest(near, margin)
+                if inside:
                     self.interior = w
                     return
             if not self.tie(y):  # the ball touches the equalities
                 self.interior = self.onto(w, self.equal, self.lower)
                 return
 
-    def _nearest(self, near: Array, margin: float, slack: Array, given: CutBall) -> tuple[Array, Array, bool]:
-        """A point near to a given one, multipliers, and whether the point is inside; raises `NoPointError`."""
-        zero, w, y, rho = np.zeros_like(near), near, np.zeros(len(self.lower)), PENALTY
+    def _nearest(self, near: Array, margin: float) -> tuple[Array, Array, bool]:
+        """A point near to a given one that keeps a distance, multipliers, and whether it keeps half of it.
+
+        Raises InfeasibleError if the multipliers prove that no point satisfies the rows.
+        """
+        slack, inner = np.minimum(margin * self.radius, 0.3 * (self.upper - self.lower)), copy(self)
+        slack[self.equal] = 0.0
+        inner.lower, inner.upper = self.lower + slack, self.upper - slack
+        inner.ball = resized(self.ball, (1.0 - margin) * self.inner.radius)
+        w, y, rho, zero = near, np.zeros_like(slack), PENALTY, np.zeros_like(near)
         for _ in range(ROUNDS):
-            w = self._subproblem(np.eye(len(near)), near, w, y / rho, rho, 1.0 - margin)
-            q = given.onto(w, self.equal, self.lower)
-            t, half = self.M @ q, 0.5 * slack
-            inside = (t >= self.lower - half) & (t <= self.upper + half)
-            if np.all(inside | self.equal) and self.gauge(q) <= 1.0 - 0.5 * margin:
+            w = inner._subproblem(np.eye(len(near)), near, w, y / rho, rho)
+            q = self.onto(w, self.equal, self.lower)
+            t = self.M @ q
+            inside = self.equal | ((t >= self.lower + 0.5 * slack) & (t <= self.upper - 0.5 * slack))
+            if inside.all() and self.gauge(q) <= 1.0 - 0.5 * margin:
                 return q, y, True
-            new = rho * self.residual(self.M @ w + y / rho)
+            new = rho * inner.residual(self.M @ w + y / rho)
             for direction in (new - y, new):
-                if (size := float(np.abs(direction).max())) > 0.0:
-                    direction = direction / size
-                    if given.least(zero, direction) > 1e-13 * self.radius:
-                        raise NoPointError(direction)
-                    if self.least(zero, direction) > 1e-3 * margin * self.radius:
+                if (length := float(np.abs(direction).max())) > 0.0:
+                    direction = direction / length
+                    if error := self.infeasible(direction):
+                        raise error
+                    if inner.least(zero, direction) > 1e-3 * margin * self.radius:
                         return w, direction, False
             y, rho = new, rho * GROWTH
         return w, y / max(float(np.abs(y).max()), UNIT), False
