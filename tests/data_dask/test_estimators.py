@@ -29,6 +29,7 @@ from projfree import (
 )
 from projfree.data.base import Fold
 from projfree.data.rows import Step
+from projfree.sets import sums_to
 
 CHUNK = 70
 
@@ -222,3 +223,22 @@ def test_what_would_gather_rows_is_refused(problem):
         ConstrainedRegressor(free=[0]).fit(X, y)
     with pytest.raises(ValueError, match=r"`fit\(collection, y\)` needs targets"):
         ConstrainedRegressor().fit(X)
+
+
+@pytest.mark.parametrize("p", [1, 1.5])
+@pytest.mark.filterwarnings("ignore:.*the best radius")
+def test_constraints_agree_with_memory(problem, p):
+    X, y = problem["X"], problem["labels"]
+    asked = {"signs": {0: 1}, "order": [[1, 2, 3]], "constraints": sums_to(0.5, [0, 4]), "standardize": True}
+    dX, dy = cut(X, y)
+    model, other = (ConstrainedClassifier(p=p, radius=2.0, tol=1e-8, **asked) for _ in range(2))
+    model.fit(dX, dy)
+    other.fit(X, y)
+    np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-4, atol=1e-6)
+    w = model.coef_.ravel()
+    assert w[0] >= 0.0
+    assert w[1] <= w[2] <= w[3]
+    assert abs(w[0] + w[4] - 0.5) <= 1e-12
+    assert model.verify(dX, dy).ok
+    found = ConstrainedClassifierCV(p=p, radii=4, cv=3, **asked).fit(dX, dy)
+    assert found.path_.radii[0] > 0.0

@@ -48,3 +48,20 @@ def test_frames_of_small_files(folder):
         model = ConstrainedClassifier(radius=1.0).fit(frame[names], frame.label)
         assert frame.npartitions == 3
         np.testing.assert_array_equal(model.predict(frame[names]).compute(), model.predict(table[names]))
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_constraints_hold_where_workers_read(client, folder, p):
+    """Only gradients and Hessians come back: rows are as good as in memory, and so is the certificate."""
+    path, frame = folder
+    names = list("abcde")
+    asked = {"signs": {"d": 1}, "order": [["a", "b"]], "bounds": {"e": (None, 0.25)}, "standardize": True}
+    data = as_data(path, "number", "s", columns=names, client=client)
+    model = ConstrainedRegressor(p=p, radius=1.0, tol=1e-8, **asked).fit(data)
+    other = ConstrainedRegressor(p=p, radius=1.0, tol=1e-8, **asked).fit(frame[names], frame.number, frame.s)
+    np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-4, atol=1e-6)
+    assert model.coef_[3] >= 0.0
+    assert model.coef_[0] <= model.coef_[1]
+    assert model.coef_[4] <= 0.25
+    assert set(model.multipliers_) == set(other.multipliers_)
+    assert model.verify(data, None).ok

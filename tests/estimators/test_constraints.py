@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from projfree import (
     ConstrainedClassifier,
+    ConstrainedClassifierCV,
     ConstrainedRegressor,
     ConstrainedRegressorCV,
     InfeasibleError,
@@ -105,8 +106,39 @@ def test_radius_by_cross_validation(table):
     X, y = table
     model = ConstrainedRegressorCV(radii=[1.0, 2.0, 3.0, 50.0], **ASKED).fit(X, y)
     assert holds(model.coef_)
-    with pytest.raises(ValueError, match="need radii to choose from"):
-        ConstrainedRegressorCV(**ASKED).fit(X, y)
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_a_grid_of_radii_begins_at_the_smallest_one_with_points(table, standardize):
+    X, y = table
+    for asked, least in (({"bounds": {"b1": (3.0, None)}}, 3.0), ({"signs": {"age": 1}}, 0.0)):
+        model = ConstrainedRegressorCV(radii=8, standardize=standardize, **asked).fit(X, y)
+        assert len(model.path_.radii) == 8
+        assert model.score(X, y) >= 0.5
+        assert model.verify(X, y).ok
+        if not standardize and least:
+            assert least <= model.path_.radii[0] <= 1.011 * least
+    labels = np.where(y > np.median(y), 1, 0)
+    found = ConstrainedClassifierCV(radii=5, signs={"z": -1}).fit(X, labels)
+    assert found.coef_[..., 5] <= 0.0
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2])
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
+def test_free_columns_hold_constraints_too(table, loss, p):
+    """With a ball so large that it holds nothing back they are what they are without `free`."""
+    X, y = table
+    y = np.floor(np.exp(np.clip(0.3 * y, -2, 2))) if loss == "poisson" else y
+    for standardize in (False, True):
+        settings = {"standardize": standardize, "p": p, **ASKED}
+        model = ConstrainedRegressor(loss, radius=3.0, free=["z", "b1", "b3", "b2"], **settings).fit(X, y)
+        assert holds(model.coef_)
+        assert model.verify(X, y).ok
+        inner = model.coef_[:2] * (X.std(axis=0, ddof=0).to_numpy()[:2] if standardize else 1.0)
+        assert np.linalg.norm(inner, p) <= 3.0 * (1 + 1e-12)
+        large = ConstrainedRegressor(loss, radius=50.0, free=["age", "b1"], **settings).fit(X, y)
+        whole = ConstrainedRegressor(loss, radius=50.0, **settings).fit(X, y)
+        assert large.result_.value == pytest.approx(whole.result_.value, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +155,6 @@ def test_radius_by_cross_validation(table):
         ({"bounds": {"age": (2, 1)}}, "must not exceed"),
         ({"constraints": 3}, "must be a Rows"),
         ({"bounds": {"age": (9, None)}}, "no point of .*age >= 9"),
-        ({"free": ["z"]}, "do not go together"),
     ],
 )
 def test_bad_settings_get_one_sentence(table, settings, message):

@@ -347,7 +347,7 @@ class SingleFit(LinearModel):
         if penalised and is_constrained(self):
             raise ValueError(
                 "constraints on coefficients need a `radius`, because the multiplier of a penalty would contain those "
-                "of the constraints; give one, or choose it by cross-validation over `radii=[...]`."
+                "of the constraints; give one, or choose it by cross-validation."
             )
         return penalised
 

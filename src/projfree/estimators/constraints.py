@@ -26,11 +26,9 @@ def constrained_ball(model: Any, ball: ConstraintSet, shape: tuple[int, ...], pr
         raise ValueError(
             f"constraints need one output, got coefficients of shape {shape}; fit one model for each output or class."
         )
-    if problem.free or problem.eliminated:
-        raise ValueError("constraints and `free` columns do not go together; leave `free` out, or use a large radius.")
     rows = given_rows(model)
     if flag("positive", model.positive):
-        rows.append(bounds(range(shape[0]), 0.0))
+        rows.append(bounds([j for j in range(shape[0]) if j not in problem.free], 0.0))
     place = partial(column_number, "constraints", names=column_names(model), d=shape[0])
     scale = np.ones(shape) if problem.scaling is None else problem.scaling[1]
     placed = [each.at(place).scaled(1.0 / scale) for each in rows]

@@ -27,7 +27,7 @@ from projfree.data.tables import ChunkedData
 from projfree.estimators.base import LinearModel
 from projfree.estimators.constraints import is_constrained
 from projfree.estimators.inputs import TrainingSet, from_outside, linear_predictions, scored_columns
-from projfree.estimators.paths import PathSolver, RadiusPath, Solution
+from projfree.estimators.paths import PathSolver, RadiusPath, Solution, radius_grid
 from projfree.estimators.plots import plot_path, plot_scores
 from projfree.estimators.problem import ZERO_RADIUS, Problem, norm_and_exponent, own_norm
 from projfree.losses.base import Loss
@@ -140,11 +140,6 @@ class CrossValidated(LinearModel):
         if self.rule not in RULES:
             raise ValueError(f"`rule` must be one of {', '.join(map(repr, RULES))}, got {shown(self.rule)}.")
         wanted = checked_radii(self.radii)
-        if is_constrained(self) and isinstance(wanted, int):
-            raise ValueError(
-                f"constraints on coefficients need radii to choose from, got `radii={wanted}`; give a list that begins "
-                "at or above the smallest radius for which the constraints can hold."
-            )
         X, y, sample_weight = from_outside(X, y, sample_weight, client)
         rows = self._training_set(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -226,7 +221,10 @@ class CrossValidated(LinearModel):
         self, model: Any, rows: TrainingSet, folds: list[Fold], wanted: Any, bar: ProgressBar, before: int
     ) -> Tried:
         """Score a path in each fold; where the best level is the last one of an automatic grid, go on beyond it."""
-        given, loss, extended = not isinstance(wanted, int), model._path_loss(rows), 0
+        loss, extended = model._path_loss(rows), 0
+        if is_constrained(self) and isinstance(wanted, int):
+            wanted = radius_grid(model, [rows, *(fold.train for fold in folds)], loss, wanted)
+        given = not isinstance(wanted, int)
         whole = PathSolver(model, rows, model._problem(rows, loss), by_radius=given)
         levels, total = wanted if given else whole.grid(wanted), len(self._exponents()) * len(folds)
         for extension in range(1 + MOST_EXTENSIONS):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,11 +24,12 @@ from projfree.checks import Array
 from projfree.estimators.inputs import TrainingSet
 from projfree.estimators.penalty import at_zero, curvature_at_zero, minimize_with_penalty, penalty_method
 from projfree.estimators.problem import Problem, inside, make_ball, own_norm
+from projfree.losses.base import Loss
 from projfree.objectives import QuadraticForm
 from projfree.objectives.base import Evaluation
-from projfree.run import path
+from projfree.run import minimize, path
 from projfree.run.certificate import multiplier
-from projfree.sets import GroupBall
+from projfree.sets import Constrained, GroupBall
 from projfree.sets.base import resized
 from projfree.solvers.choose import MOST_PARAMETERS, plan
 
@@ -301,3 +302,24 @@ def _rounding(h: Array) -> float:
 def _by(scale: Array, t: Array) -> Array:
     """The rows of ``t`` times a number each."""
     return np.asarray((t.T * scale).T)
+
+
+def radius_grid(model: Any, parts: Sequence[TrainingSet], loss: Loss, count: int) -> Array:
+    """Radii for a search with constraints: from the smallest one that all parts allow to one that holds little back.
+
+    At a quarter of the last one the ball of the first part is not active, or its multiplier is a millionth of the
+    gradient where there is no ball yet. The last two then score alike.
+    """
+    problems = [model._problem(part, loss) for part in parts]
+    balls = [make_ball(model, part, problem, 1.0) for part, problem in zip(parts, problems, strict=True)]
+    f, ball = problems[0].objective, balls[0]
+    low = max(each.smallest_radius(f.shape) for each in balls if isinstance(each, Constrained))
+    first = f.evaluate(f.point(resized(ball, low).centre(f.shape) if low else np.zeros(f.shape)))
+    most = multiplier(resized(ball, 1.0), first.slope.gradient) or 1.0
+    radius, size, held = max(low, abs(first.value) / most), math.inf, math.inf
+    while size >= (1.0 - SCORED) * radius and held > SMALLEST**2 * most and radius < FACTOR**15:
+        radius *= FACTOR
+        found = minimize(f, resized(ball, radius), tol=SCORED, record=0)
+        size, held = own_norm(ball, found.w), found.multiplier or 0.0
+    last = 2.0 * max(low, size)
+    return np.append(np.geomspace(max(low, SMALLEST * last), last, count - 1), 2.0 * last)

@@ -84,7 +84,7 @@ def make_problem(
     free = free_columns(free, data.shape(())[0], model)
     if rows.task is not None:
         return _tasks(rows, loss, intercept, standardize, free)
-    if free and is_squared(loss):
+    if free and is_squared(loss) and not is_constrained(model):
         return _partialled(rows, loss, intercept, standardize, free)
     if standardize:  # a view, also of sparse rows; centring keeps the intercept small, and with it its rounding
         scaling = _scaling(data, standardize, centre=intercept)
@@ -329,7 +329,9 @@ def make_ball(model: Any, rows: TrainingSet, problem: Problem, radius: float) ->
             f"`norm` must be one of {', '.join(map(repr, (*NORMS, *ALIASES)))} or a ConstraintSet, got {shown(norm)}."
         )
     if is_constrained(model):
-        return constrained_ball(model, ball, shape, problem)
+        # Squares keep free columns as coordinates too, whose bound costs digits of the gap.
+        outer = WithFree(ball, free, 0.1 * _free_bound(rows, model.fit_intercept)) if free else ball
+        return constrained_ball(model, outer, f.shape, problem)
     if flag("positive", model.positive):
         if not isinstance(ball, NormBall):
             raise TypeError(
@@ -360,7 +362,8 @@ def labels(groups: Any) -> tuple[int, ...]:
 
 def radius_of(ball: ConstraintSet) -> float | None:
     """The radius of a ball, None where the set has none."""
-    inner = ball.ball if isinstance(ball, WithFree | Constrained) else ball
+    inner = ball.ball if isinstance(ball, Constrained) else ball
+    inner = inner.ball if isinstance(inner, WithFree) else inner
     radius = getattr(inner, "radius", None)
     return None if radius is None else 0.0 if radius == ZERO_RADIUS else float(radius)
 
@@ -373,8 +376,9 @@ def ball_through(ball: ConstraintSet, w: Array) -> ConstraintSet:
 
 def own_norm(ball: ConstraintSet, w: Array) -> float:
     """The norm of the ball behind a set, of the part of ``w`` that lies in it."""
-    inner, w = (ball.ball, ball.split(w)[0]) if isinstance(ball, WithFree) else (ball, w)
-    inner = inner.ball if isinstance(inner, Positive | Constrained) else inner
+    inner = ball.ball if isinstance(ball, Constrained) else ball
+    inner, w = (inner.ball, inner.split(w)[0]) if isinstance(inner, WithFree) else (inner, w)
+    inner = inner.ball if isinstance(inner, Positive) else inner
     if not isinstance(inner, NormBall):
         raise TypeError(f"penalties and radius grids need a norm ball, got {shown(ball)}; give the set a size.")
     return inner.norm(w)

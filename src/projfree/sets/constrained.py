@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -21,14 +22,19 @@ from projfree.sets.base import (
     OracleResult,
     Shape,
     Structure,
+    resized,
     slack,
 )
-from projfree.sets.cut import Cut
+from projfree.sets.cut import Cut, InfeasibleError
 from projfree.sets.cut_ball import CutBall
-from projfree.sets.cut_polytope import CutPolytope
+from projfree.sets.cut_polytope import CutPolytope, sides
+from projfree.sets.free import WithFree
 from projfree.sets.inputs import checked_point, finite, like, point, scaled_gradient, unit_scale
-from projfree.sets.rows import Rows
+from projfree.sets.rows import Rows, joined
 from projfree.sets.shifted import Shifted
+
+#: Where a radius with points is looked for: from this number to its inverse.
+LEAST_RADIUS = 1e-12
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -141,7 +147,8 @@ class Constrained(ConstraintSet):
         return text if self.multipliers is None else short_hash(text, self.multipliers)
 
     def structure(self, shape: Shape) -> Structure:
-        polytope = isinstance(self._cut(shape), CutPolytope)
+        self.ball.check_shape(shape)
+        polytope = sides(self.ball, shape) is not None
         return Structure(polytope=polytope, projection="none" if polytope else "slow")
 
     def check_shape(self, shape: Shape) -> None:
@@ -222,6 +229,33 @@ class Constrained(ConstraintSet):
     def diameter(self, shape: Shape) -> float:
         return self.ball.diameter(shape)
 
+    def smallest_radius(self, shape: Shape, rtol: float = 0.01) -> float:
+        """A radius of the ball with which the set has points, at most this much above the smallest one.
+
+        Zero if the centre of the ball satisfies the rows. Raises `InfeasibleError` if the rows contradict each other.
+        """
+
+        def has_points(radius: float) -> bool:
+            try:
+                resized(self, radius).centre(shape)
+            except InfeasibleError:
+                return False
+            return True
+
+        rows, centre = joined(self.rows, math.prod(shape)), self.ball.centre(shape).ravel()
+        if np.all((rows.A @ centre >= rows.lower) & (rows.A @ centre <= rows.upper)):
+            return 0.0
+        low = high = 1.0
+        while has_points(low) and low > LEAST_RADIUS:
+            low, high = low / 8.0, low
+        while not has_points(high) and high < 1.0 / LEAST_RADIUS:
+            low, high = high, high * 8.0
+        while high > (1.0 + rtol) * low:
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if has_points(middle) else (middle, high)
+        resized(self, high).centre(shape)  # or what contradicts what
+        return high
+
 
 def tightened(ball: ConstraintSet, g: Array, w: Array, *multipliers: Array | None) -> ConstraintSet:
     """A `Constrained` set with those multipliers that bound the linear function g best, any other set as it is.
@@ -242,12 +276,12 @@ def tightened(ball: ConstraintSet, g: Array, w: Array, *multipliers: Array | Non
 def _cut(ball: ConstraintSet, rows: tuple[Rows, ...], shape: Shape) -> Cut:
     """The set for points of a shape, or a sentence that says which solver is missing."""
     ball.check_shape(shape)
-    inner = ball.ball if isinstance(ball, Shifted) else ball
-    sides, structure = CutPolytope.sides(inner, shape), inner.structure(shape)
-    if sides is not None:
-        return CutPolytope(ball, rows, shape, *sides)
-    known = structure.lp is not None or structure.group_l1 is not None
-    if not isinstance(inner, NormBall) or len(structure.free) or not known:
+    if (bounds := sides(ball, shape)) is not None:
+        return CutPolytope(ball, rows, shape, *bounds)
+    inner, structure = ball.ball if isinstance(ball, Shifted | WithFree) else ball, ball.structure(shape)
+    if isinstance(ball, Shifted):
+        structure = inner.structure(shape)
+    if not isinstance(inner, NormBall) or (structure.lp is None and structure.group_l1 is None):
         raise ValueError(
             "`Constrained(ball=...)` needs a solver for quadratics or linear programs over the ball, which "
             f"{shown(inner)} does not have; use an LpBall, a GroupBall(2, 1), one of these Weighted, a Simplex or a "

@@ -14,6 +14,7 @@ from projfree.checks import Array, shown
 from projfree.numerics.linear_systems import cholesky_inverse
 from projfree.numerics.sums import UNIT
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape
+from projfree.sets.free import WithFree
 from projfree.sets.rows import Rows, joined
 from projfree.sets.shifted import Shifted
 
@@ -68,6 +69,8 @@ class Cut(ABC):
         The scaled ones, and which of them are equalities.
     radius : float
         A length that the ball has about its own centre.
+    free : ndarray of bool
+        Entries that are not in the ball.
     interior : ndarray
         A point inside of the ball and of all inequalities.
     """
@@ -76,9 +79,12 @@ class Cut(ABC):
         for each in rows:
             each.check_shape(shape)
         self.ball, self.shape, self.rows = ball, shape, joined(rows, math.prod(shape))
-        self.inner: Any = ball.ball if isinstance(ball, Shifted) else ball
+        self.inner: Any = ball.ball if isinstance(ball, Shifted | WithFree) else ball
+        free = list(ball.free) if isinstance(ball, WithFree) else []
+        self.inner_shape = (shape[0] - len(free), *shape[1:]) if free else shape
+        self.free = np.isin(np.arange(math.prod(shape)) // math.prod(shape[1:]), free)
         self.offset = np.ravel((ball.offset if isinstance(ball, Shifted) else 0.0) + np.zeros(shape))
-        self.radius, self.reach = self.inner.reach(shape), ball.reach(shape)
+        self.radius, self.reach = self.inner.reach(self.inner_shape), ball.reach(shape)
         self.M, self.length = _unit_rows(self.rows.A)
         far = self.reach * (1.0 + FEASIBILITY)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -93,7 +99,7 @@ class Cut(ABC):
         self.upper = np.where(self.equal, self.lower, self.upper)
         #: Combinations of rows that hold with equality at every point of the set.
         self.implied: list[Array] = []
-        self.noise = self.rounding(self.radius + np.abs(self.offset))
+        self.noise = self.rounding(np.where(self.free, self.reach, self.radius + np.abs(self.offset)))
         self.interior = np.ravel(ball.centre(shape))
         self._find_interior()
 

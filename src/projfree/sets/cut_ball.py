@@ -23,6 +23,7 @@ from projfree.numerics.root_finding import find_root
 from projfree.numerics.sums import UNIT
 from projfree.sets.base import resized
 from projfree.sets.cut import Cut, spd_inverse
+from projfree.sets.free import WithFree
 from projfree.sets.lp import LpBall
 from projfree.sets.quadratic import minimise_model
 
@@ -109,16 +110,20 @@ class CutBall(Cut):
         return found
 
     def gauge(self, w: Array) -> float:
-        return float(self.inner.norm((w - self.offset).reshape(self.shape)) / self.inner.radius)
+        x = w - self.offset
+        norm = float(self.inner.norm(x[~self.free].reshape(self.inner_shape)) / self.inner.radius)
+        return (
+            max(norm, float(np.abs(x[self.free]).max()) / self.ball.bound) if isinstance(self.ball, WithFree) else norm
+        )
 
     def _normal(self, w: Array) -> Array:
         """The direction of the gradient of the gauge on the sphere; zero inside of it and of balls with corners."""
-        structure = self.inner.structure(self.shape)
-        if structure.lp is None or not 1.0 < structure.lp.p < math.inf or self.gauge(w) < ON_SPHERE:
-            return np.zeros_like(w)
-        weights = 1.0 if structure.weights is None else np.ravel(structure.weights)
-        normal = -LpBall(conjugate(structure.lp.p), 1.0).lmo((w - self.offset) * weights) * weights
-        return np.asarray(normal / np.linalg.norm(normal))
+        structure, normal, inside = self.inner.structure(self.inner_shape), np.zeros_like(w), ~self.free
+        if structure.lp is not None and 1.0 < structure.lp.p < math.inf and self.gauge(w) >= ON_SPHERE:
+            weights = 1.0 if structure.weights is None else np.ravel(structure.weights)
+            point = (w - self.offset)[inside] * weights
+            normal[inside] = -LpBall(conjugate(structure.lp.p), 1.0).lmo(point) * weights
+        return normal / max(float(np.linalg.norm(normal)), UNIT)
 
     # ------------------------------------------------------------ subproblems
 
@@ -132,11 +137,22 @@ class CutBall(Cut):
                 break
             rows, to = self.M[out], np.clip(t, self.lower, self.upper)[out] - shift[out]
             K, side = H + rho * (rows.T @ rows).toarray(), b + rho * (rows.T @ to)
-            move = np.ravel(minimise_model(K, side.reshape(self.shape), self.ball, w.reshape(self.shape))) - w
+            move = self._over_ball(K, side, w) - w
             length = self._line(H, b, w, move, t, rho)
             w, before = w + length * move, out if length == 1.0 else None
             if not np.abs(move).max(initial=0.0) > 4 * UNIT * self.reach or not length > 0.0 or expired():
                 break
+        return w
+
+    def _over_ball(self, K: Array, b: Array, start: Array) -> Array:
+        """The minimiser of a quadratic over the ball alone; entries that are not in the ball are eliminated."""
+        if not isinstance(self.ball, WithFree):
+            return np.ravel(minimise_model(K, b.reshape(self.shape), self.ball, start.reshape(self.shape)))
+        free, inside, shape = np.flatnonzero(self.free), np.flatnonzero(~self.free), self.inner_shape
+        cross, inverse, w = K[np.ix_(inside, free)], np.linalg.pinv(K[np.ix_(free, free)], hermitian=True), start.copy()
+        rest, side = K[np.ix_(inside, inside)] - cross @ inverse @ cross.T, b[inside] - cross @ (inverse @ b[free])
+        w[inside] = minimise_model(rest, side.reshape(shape), self.ball.ball, start[inside].reshape(shape)).ravel()
+        w[free] = np.clip(inverse @ (b[free] - cross.T @ w[inside]), -self.ball.bound, self.ball.bound)
         return w
 
     def _line(self, H: Array, b: Array, w: Array, move: Array, t: Array, rho: float) -> float:

@@ -17,6 +17,7 @@ from projfree.sets.base import ConstraintSet, Shape
 from projfree.sets.box import Box
 from projfree.sets.cut import Cut
 from projfree.sets.rows import Rows
+from projfree.sets.shifted import Shifted
 
 #: Tolerances of HiGHS on rows and on reduced costs, next to numbers of about unit size.
 TOLERANCE = 1e-10
@@ -33,26 +34,9 @@ class CutPolytope(Cut):
     """A polytope and rows."""
 
     def __init__(self, ball: ConstraintSet, rows: tuple[Rows, ...], shape: Shape, low: Array, high: Array) -> None:
-        inner = getattr(ball, "ball", ball)
+        inner = ball.ball if isinstance(ball, Shifted) else ball
         self.flat, self.low, self.high = inner.structure(shape).group_l1, low, high
         super().__init__(ball, rows, shape)
-
-    @staticmethod
-    def sides(ball: ConstraintSet, shape: Shape) -> tuple[Array, Array] | None:
-        """The bounds of single entries of a polytope; None of other sets."""
-        structure, d = ball.structure(shape), math.prod(shape)
-        flat, lp = structure.group_l1, structure.lp
-        if len(structure.free) or (flat is not None and flat.groups is not None):
-            return None
-        if flat is not None:
-            return np.full(d, -np.inf if flat.signed else 0.0), np.full(d, np.inf)
-        if isinstance(ball, Box):
-            low, high = (np.ravel(np.broadcast_to(b, shape)).astype(np.float64) for b in (ball.lower, ball.upper))
-            return low, high
-        if lp is not None and lp.p == math.inf:
-            high = np.full(d, lp.radius) / (1.0 if structure.weights is None else np.ravel(structure.weights))
-            return -high, high
-        return None
 
     def linear(self, g: Array, y: Array) -> tuple[Array, Array]:
         size = float(np.abs(g).max(initial=0.0))
@@ -155,3 +139,21 @@ class CutPolytope(Cut):
                 x[some] += inverse @ rest
             x = np.clip(np.where(np.abs(x) <= UNIT**2 * self.radius, 0.0, x), self.low, self.high)
         return np.asarray(x + self.offset)
+
+
+def sides(ball: ConstraintSet, shape: Shape) -> tuple[Array, Array] | None:
+    """The bounds of single entries of a polytope about its centre; None of other sets."""
+    inner = ball.ball if isinstance(ball, Shifted) else ball
+    structure, d = inner.structure(shape), math.prod(shape)
+    flat, lp = structure.group_l1, structure.lp
+    if len(structure.free) or (flat is not None and flat.groups is not None):
+        return None
+    if flat is not None:
+        return np.full(d, -np.inf if flat.signed else 0.0), np.full(d, np.inf)
+    if isinstance(inner, Box):
+        low, high = (np.ravel(np.broadcast_to(b, shape)).astype(np.float64) for b in (inner.lower, inner.upper))
+        return low, high
+    if lp is not None and lp.p == math.inf:
+        high = np.full(d, lp.radius) / (1.0 if structure.weights is None else np.ravel(structure.weights))
+        return -high, high
+    return None
