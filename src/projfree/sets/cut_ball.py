@@ -137,22 +137,11 @@ class CutBall(Cut):
                 break
             rows, to = self.M[out], np.clip(t, self.lower, self.upper)[out] - shift[out]
             K, side = H + rho * (rows.T @ rows).toarray(), b + rho * (rows.T @ to)
-            move = self._over_ball(K, side, w) - w
+            move = np.ravel(minimise_model(K, side.reshape(self.shape), self.ball, w.reshape(self.shape))) - w
             length = self._line(H, b, w, move, t, rho)
             w, before = w + length * move, out if length == 1.0 else None
             if not np.abs(move).max(initial=0.0) > 4 * UNIT * self.reach or not length > 0.0 or expired():
                 break
-        return w
-
-    def _over_ball(self, K: Array, b: Array, start: Array) -> Array:
-        """The minimiser of a quadratic over the ball alone; entries that are not in the ball are eliminated."""
-        if not isinstance(self.ball, WithFree):
-            return np.ravel(minimise_model(K, b.reshape(self.shape), self.ball, start.reshape(self.shape)))
-        free, inside, shape = np.flatnonzero(self.free), np.flatnonzero(~self.free), self.inner_shape
-        cross, inverse, w = K[np.ix_(inside, free)], np.linalg.pinv(K[np.ix_(free, free)], hermitian=True), start.copy()
-        rest, side = K[np.ix_(inside, inside)] - cross @ inverse @ cross.T, b[inside] - cross @ (inverse @ b[free])
-        w[inside] = minimise_model(rest, side.reshape(shape), self.ball.ball, start[inside].reshape(shape)).ravel()
-        w[free] = np.clip(inverse @ (b[free] - cross.T @ w[inside]), -self.ball.bound, self.ball.bound)
         return w
 
     def _line(self, H: Array, b: Array, w: Array, move: Array, t: Array, rho: float) -> float:
