@@ -2,8 +2,8 @@
 
 Run with ``python benchmarks/constraints.py [--commit]`` where the extra ``peers`` is installed. Times are the best of
 some interleaved runs, in seconds of the processor, from arrays to coefficients. Ours end at a certified relative gap of
-1e-6; the peers keep their default tolerances, CVXPY ends after 60 seconds, and the table says how far its value is above
-the best bound, whether or not its coefficients satisfy all constraints.
+1e-6; the peers keep their default tolerances, CVXPY ends after 60 seconds, and the table says how far its value is
+above the best bound, whether or not its coefficients satisfy all constraints.
 """
 
 from __future__ import annotations
@@ -230,7 +230,8 @@ def measure(case: Case) -> dict[str, Any]:
             w = run()
             row[name] = min(row.get(name, np.inf), time.process_time() - begun)
             if name == "CVXPY, s":
-                row["gap of CVXPY"] = float((case.f(case.f.point(w)) - bound) / abs(bound)) if w is not None else "failed"
+                above = "failed" if w is None else float((case.f(case.f.point(w)) - bound) / abs(bound))
+                row["gap of CVXPY"] = above
     return row
 
 

@@ -110,7 +110,8 @@ REPORTS = {
     "constraints": Report(
         "Linear constraints inside a ball, against CVXPY, glum and scikit-lego",
         "Seconds of the processor from arrays to coefficients, the best of interleaved runs, to a certified 1e-6. "
-        "CVXPY uses Clarabel; its gap is that of its value to our bound, below zero where its point is outside. "
+        "CVXPY uses Clarabel, for 60 seconds at most; its gap is that of its value to our bound, below zero where its "
+        "point is outside. "
         "glum has a penalty, whose radius ours is given, and scikit-lego has no ball.",
         "python benchmarks/constraints.py --commit",
         (Shown("Problems", "problems"),),
