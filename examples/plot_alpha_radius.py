@@ -2,8 +2,8 @@
 From ``alpha`` to a radius and back
 ===================================
 
-The lasso with a penalty and the lasso with a radius are one family of models. For each radius there is a penalty
-with the same coefficients, and the fit tells which.
+The lasso with a penalty and the lasso with a radius are the same family of models: for each radius there is a
+penalty with the same coefficients, which the fit reports as ``multiplier_``.
 """
 
 import matplotlib.pyplot as plt

@@ -1,9 +1,9 @@
 """
-What a certificate tells, against the true error
-================================================
+The certified gap and the true error
+====================================
 
-During a run nobody knows the true error. The certified gap is known, and never smaller. Here the minimum was
-computed beforehand to many digits, so that both can be drawn.
+The true error is unknown during a run. The certified gap is known, and never smaller. Here the minimum is computed
+to many digits first, so that both can be plotted.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Checkpoint and resume
 =====================
 
-A run is stopped after thirty iterations, and another process goes on from the folder that it wrote. The two
-together take the same steps, to the last bit, as a run that was never stopped.
+A run stops after thirty iterations, and another process continues from the checkpoint that it wrote. The iterates
+equal those of an uninterrupted run to the last bit.
 """
 
 import tempfile

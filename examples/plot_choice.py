@@ -2,8 +2,8 @@
 Choosing a radius by one standard error
 =======================================
 
-Scores of folds differ by chance. The rule of one standard error takes the smallest radius whose mean score is
-within a standard error of the best one: a simpler model that is not noticeably worse.
+The scores of folds vary. The one-standard-error rule chooses the smallest radius whose mean score is within one
+standard error of the best: a simpler model that is not noticeably worse.
 """
 
 import matplotlib.pyplot as plt

@@ -1,9 +1,9 @@
 """
-Fair scores at a proven price
-=============================
+The price of a fair score
+=========================
 
-A score may not depend on whether a person is a man or a woman. A limit on the covariance of the two is one linear
-constraint on the coefficients. The minimum is certified for each limit, so that the price of fairness is known.
+A score should not depend on sex. A limit on the covariance of the two is a linear constraint on the coefficients. The
+minimum is certified for each limit, so the price of fairness is known.
 """
 
 import matplotlib.pyplot as plt

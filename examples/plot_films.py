@@ -2,12 +2,12 @@
 Films: from ratings to recommendations
 ======================================
 
-Some people have rated some films. Completing the matrix of all ratings gives a prediction for every pair, and says
-which films somebody is likely to watch and to like. Ratings that were held out say whether the predictions can be
-trusted: where a higher rating was predicted, a higher one was given.
+Some people have rated some films. Completing the matrix of ratings predicts the rating of every pair, and ranks the
+films that a person is likely to watch and to like. Held-out ratings check the predictions: the higher the
+prediction, the higher the rating.
 
-The ratings are generated, and the titles are invented. Where the environment variable ``PROJFREE_DATA`` names a folder
-with MovieLens 1M, the example takes its ratings and titles.
+The ratings are generated, and the titles are invented. If the environment variable ``PROJFREE_DATA`` names a folder
+with MovieLens 1M, the example uses its ratings and titles.
 """
 
 import os

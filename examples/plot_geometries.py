@@ -2,9 +2,9 @@
 Primal Averaging and Frank-Wolfe on three geometries
 ====================================================
 
-Both methods ask the same oracle for vertices. Frank-Wolfe follows the tangent at its iterate, and swings from one
-side of the minimum to the other. Primal Averaging follows an average of tangents, whose vertex hardly moves where
-the set is round. On a set with corners and flat sides the vertex jumps, and the advantage is gone.
+Both methods use the same oracle. Frank-Wolfe follows the tangent at its iterate, and zigzags around the minimum.
+Primal Averaging follows an average of tangents, whose vertex hardly moves if the set is strongly convex. On a set
+with corners and flat faces the vertex jumps, and the advantage is lost.
 """
 
 from itertools import islice

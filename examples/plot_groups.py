@@ -2,8 +2,8 @@
 Groups of features
 ==================
 
-Sixty features come in twelve groups of five, and three of the groups matter. The group ball decides about whole
-groups; the ball of the lasso picks single features of them.
+Sixty features come in twelve groups of five, and three of the groups matter. The group ball selects whole
+groups, the ball of the lasso single features.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 A function of JAX through ``BlackBox``
 ======================================
 
-Any function with a gradient can be minimised, and automatic differentiation gives gradients. Here the worst of
-several costs is to be small, which is no mean over rows. The function is convex, so the answer comes with a
-certificate.
+``BlackBox`` minimises any function with a gradient, and automatic differentiation provides gradients. Here the
+objective is the largest of several costs, smoothed, which is not a mean over rows. It is convex, so the result has
+a certificate.
 """
 
 import jax

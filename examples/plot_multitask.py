@@ -2,9 +2,9 @@
 Tasks that share directions
 ===========================
 
-One regression for each school, tied together by a ball of matrices. Where the coefficients of all schools lie near
-a few common directions, the nuclear norm finds them. The School data are used where ``PROJFREE_DATA`` names a
-folder with them, else tasks drawn from two hidden factors.
+One regression per school, with the matrix of all coefficients in a ball of the nuclear norm. If the coefficients of
+all schools lie near a few common directions, the nuclear norm finds them. The example uses the School data if
+``PROJFREE_DATA`` names a folder with them, otherwise tasks generated from two hidden factors.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 A new user's first ratings
 ==========================
 
-Somebody who was not there when the model was fitted rates a few films. ``fold_in`` gives predictions for all others
-at once, without another fit: the new row of the matrix is regressed on what is known of the films. The figure shows
-how the error falls with the number of ratings, over many new users.
+A new user rates a few films after the model was fitted. ``fold_in`` predicts all other ratings at once, without
+another fit: it regresses the ratings on the factors of the films. The figure shows how the error decreases with the
+number of ratings, over many new users.
 """
 
 from itertools import pairwise

@@ -2,9 +2,9 @@
 A set of your own by its oracle
 ===============================
 
-Projection-free methods need one thing of a set: a function that minimises linear functions over it. Here the set
-holds all curves between 0 and 1 that never fall and whose total rise is at most one. Its vertices are steps: zero
-up to some place, one from there on. Nobody has to project onto it.
+Projection-free methods need only a function that minimises linear functions over the set. Here the set consists of
+all nondecreasing curves between 0 and 1. Its vertices are step functions: zero up to some point, one after it. No
+projection is needed.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ def lmo(g):
 
 
 # %%
-# A step for each place makes the set a polytope, for which pairwise steps converge fast.
+# The set is a polytope, on which pairwise steps converge fast.
 
 curves = OracleSet(lmo, polytope=True, start=np.zeros(n), name="rising curves from 0 to 1")
 f = Objective(Squared(), as_data(np.eye(n), y))

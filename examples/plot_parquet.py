@@ -2,8 +2,8 @@
 Larger than memory, from Parquet
 ================================
 
-A folder of Parquet files is read chunk by chunk. The memory that a fit takes depends on the number of columns and
-on the size of the buffers, not on the number of rows. Here the folder grows and the memory does not.
+A folder of Parquet files is read chunk by chunk. The memory of a fit depends on the number of columns and
+on the size of the buffers, not on the number of rows: here the folder grows, but the memory does not.
 """
 
 import tempfile

@@ -2,8 +2,8 @@
 A portfolio on a simplex
 ========================
 
-Shares of a portfolio are not negative and add up to one: they lie on a simplex. For each wish for return there is a
-portfolio of least risk. The minimum is certified, so a better portfolio cannot exist in this model.
+The weights of a portfolio are nonnegative and add up to one: they lie on a simplex. For each trade-off between return
+and risk there is an optimal portfolio. The minimum is certified, so no portfolio is better in this model.
 """
 
 import matplotlib.pyplot as plt

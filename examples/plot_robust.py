@@ -2,8 +2,8 @@
 Robust regression
 =================
 
-Some training years of songs are replaced by nonsense. Squares follow the nonsense; Huber's loss resists for a
-while; the bi-weight, which is bounded, hardly notices.
+Some training targets are replaced by wrong values. Least squares follows them, Huber's loss is affected less, and
+the bi-weight, which is bounded, hardly at all.
 """
 
 import matplotlib.pyplot as plt

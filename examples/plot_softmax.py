@@ -2,9 +2,9 @@
 Softmax with a nuclear norm
 ===========================
 
-Digits have ten classes and 64 pixels, so that the coefficients are a matrix of 64 rows and 10 columns. A ball of
-the nuclear norm prefers matrices of low rank: classes then share a few directions. With few training rows this
-predicts about as well as the Frobenius norm (ridge), with fewer directions.
+Digits have ten classes and 64 pixels, so the coefficients are a 64 x 10 matrix. The nuclear norm favours matrices of
+low rank, in which the classes share a few directions. With few training rows it predicts about as well as the
+Frobenius norm (ridge), with fewer directions.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Between ridge and lasso
 =======================
 
-Which norm predicts best depends on how the truth is spread over the features. If few of them matter, p = 1 (the lasso)
-is best; if all matter alike, p = 2 (ridge). One seldom knows. A norm between the two loses little either way, and is
-best where a few features matter much and the others a little.
+The best norm depends on how many features matter. If few do, p = 1 (the lasso) predicts best; if all matter alike,
+p = 2 (ridge). If you do not know, a norm in between loses little either way, and is best when a few features matter
+much and the others a little.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Stochastic Primal Averaging
 ===========================
 
-A gradient from a few rows is cheap and inexact. Primal Averaging averages gradients, so that samples may grow
-slowly: with :math:`t^2` rows in iteration t the first iterations are nearly free, and the sample is exact enough
-when it has to be. All methods are drawn against the rows that they have read.
+A gradient from a few rows is cheap but inexact. Primal Averaging averages gradients, so samples can grow
+slowly: with :math:`t^2` rows in iteration t the first iterations are nearly free, and later ones are accurate
+enough. The figure plots errors against the number of rows read.
 """
 
 import matplotlib.pyplot as plt
