@@ -24,7 +24,10 @@ from reports import REPORTS
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
+PAGES = HERE.parent / "docs"
 SCRATCH = HERE / "scratch"
+#: What stands between these on a page is written by `tabulate`.
+BEGIN, END = "<!-- begin results -->", "<!-- end results -->"
 
 
 def machine() -> dict[str, str]:
@@ -117,8 +120,20 @@ def tabulate() -> None:
     trees = {name: tree for name in REPORTS if (tree := committed(name))}
     for name, tree in trees.items():
         (RESULTS / f"{name}.md").write_text(markdown(REPORTS[name], tree), encoding="utf-8")
-    (RESULTS / "overview.md").write_text(grid(*overview(trees)) + "\n", encoding="utf-8")
+    embed("performance", grid(*overview(trees)))
+    if "cluster" in trees:
+        embed("dask", markdown(REPORTS["cluster"], trees["cluster"]))
     (RESULTS / "README.md").write_text(together(REPORTS, trees), encoding="utf-8")
+
+
+def embed(page: str, tables: str) -> None:
+    """Replace what stands between the marks of a page of the documentation, if it is there."""
+    path = PAGES / f"{page}.md"
+    if path.exists():
+        text = path.read_text(encoding="utf-8")
+        path.write_text(
+            "\n\n".join([text.split(BEGIN)[0] + BEGIN, tables.strip(), END + text.split(END)[1]]), encoding="utf-8"
+        )
 
 
 def _write(path: Path, payload: dict[str, Any]) -> Path:

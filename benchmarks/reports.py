@@ -1,4 +1,4 @@
-"""What is shown of the results of each benchmark, in the order of the page of benchmarks."""
+"""What is shown of the results of each benchmark, in this order."""
 
 from __future__ import annotations
 
