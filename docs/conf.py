@@ -93,10 +93,18 @@ def _repository_links(app: object, page: str, source: list[str]) -> None:
     source[0] = re.sub(r"\]\(\.\./(?=\w)", f"]({SOURCE}/blob/main/", source[0])
 
 
+#: Methods of public classes that only the package calls.
+INTERNAL = {
+    *("Run.advance", "Run.certify", "Run.learn_value", "Run.stopped", "Trace.add"),
+    *("ProgressBar.begin", "ProgressBar.close", "ProgressBar.draw", "PrimalAveraging.move"),
+    *("Constrained.minimise", "Constrained.relaxed", "Constrained.with_multipliers"),
+}
+
+
 def _skip(app: object, what: str, name: str, thing: object, skip: bool, options: object) -> bool | None:
-    """Leave out the methods of metadata routing, whose text links to the glossary of scikit-learn."""
+    """Leave out what only the package calls, and metadata routing, which links to the glossary of scikit-learn."""
     routing = name == "get_metadata_routing" or (name.startswith("set_") and name.endswith("_request"))
-    return True if routing else None
+    return True if routing or getattr(thing, "__qualname__", "") in INTERNAL else None
 
 
 def _described(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
