@@ -138,7 +138,10 @@ def constraints(tree: Tree) -> list[Line]:
     lines = []
     for row in tree["problems"]:
         peers = {key.removesuffix(", s"): row[key] for key in row if key.endswith(", s") and not key.startswith("ours")}
-        beside = ", ".join(f"{name} {number(seconds)} s" for name, seconds in peers.items() if seconds is not None)
+        times = {name: f"{number(seconds)} s" for name, seconds in peers.items() if seconds is not None}
+        if row.get("gap of CVXPY") == "failed":
+            times["CVXPY"] = "failed"
+        beside = ", ".join(f"{name} {time}" for name, time in times.items())
         lines.append(("linear constraints", row["problem"], f"{number(row['ours, s'])} s", beside))
     return lines
 

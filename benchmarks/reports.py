@@ -14,12 +14,12 @@ def _sparse(level: str) -> dict[str, str]:
 REPORTS = {
     "sparse": Report(
         "Sparse and wide problems, against the best peer",
-        "Ours stop when the certificate proves the gap. The peers have no such certificate: each is timed at "
-        "the loosest of its own tolerances whose answer is good enough, and is given the penalty that belongs"
-        " to the radius. A ratio below one means that ours is faster; there is none where ours proved nothing in "
-        "time. The column before the last has the ratio to liblinear at its tolerances 1e-3 and 1e-6, whatever gap it "
-        "has there. Constants were chosen on the problems with a star. Rows were measured at different times: the JSON "
-        "file has the date, the commit and the load of each, and the peers that failed, and why.",
+        "projfree stops when its certificate proves the gap. The other libraries have no such certificate: each is "
+        "timed at the loosest of its own tolerances at which its solution is good enough, with the penalty that is "
+        "equivalent to the radius. A ratio below one means that projfree is faster; it is missing if nothing was "
+        "proved in time. The column before the last is the ratio to liblinear at its tolerances 1e-3 and 1e-6, "
+        "whatever its gap. Problems with a star were used to tune the solvers. Rows were measured at different times: "
+        "the JSON file has the date, commit and load of each, and the libraries that failed, with the reason.",
         "python benchmarks/sparse.py --commit",
         (
             Shown("CPU seconds to a relative error of 1e-7", "problems", _sparse("1e-07")),
@@ -29,50 +29,49 @@ REPORTS = {
     ),
     "search": Report(
         "Searches with default settings, against scikit-learn",
-        "Each side chooses its penalty with five folds from its default grid; `LogisticRegressionCV` tries 20 values, "
-        "and `RidgeCV` leaves one row out, in closed form, from 13 penalties. Scores are those of held-out rows. "
-        "`as fast and as good` is at most 2 times the time of `LassoCV` and `MultiTaskLassoCV`, 3 times that of "
-        "`LogisticRegressionCV` and 5 times that of `RidgeCV`, with a score that is lower by 0.002 at most.",
+        "Both libraries choose the penalty from their default grids by 5-fold cross-validation; `LogisticRegressionCV` "
+        "tries 20 values, and `RidgeCV` uses leave-one-out in closed form, with 13 penalties. Scores are those on "
+        "held-out rows. `as fast and as good` means at most 2 times the time of `LassoCV` and `MultiTaskLassoCV`, "
+        "3 times that of `LogisticRegressionCV` and 5 times that of `RidgeCV`, and a score at most 0.002 lower.",
         "python benchmarks/search.py --commit",
         (Shown("Searches", "search"),),
     ),
     "completion": Report(
         "Matrix completion",
-        "A tenth of the ratings is held out, at random, for each seed. Ours chooses inside the others; the settings of "
-        "peers were chosen among 30 (cmfrec) and 3 (Surprise) on the training part of the first seed, on which the "
-        "other seeds test, which favours them. Rows were measured at different times: each has the date, and where "
-        "it was kept the commit and the load.",
+        "For each seed a random tenth of the ratings is held out. projfree chooses its settings on the other ratings. "
+        "The settings of cmfrec and Surprise were chosen among 30 and 3 on the training part of the first seed, for "
+        "all seeds, which favours them. Rows were measured at different times, each with its date.",
         "python benchmarks/completion.py rmse 1m --seeds 0 1 2 3 4 --method NAME --commit",
         (
             Shown("Mean RMSE over the seeds of the split", "results", without=("by seed", "median s", "threads")),
             Shown(
-                "Lists of ten items for users who like something held out, at least the mean rating "
+                "Lists of ten items, for users with a held-out rating of at least the mean "
                 "(`benchmarks/completion.py ranking 1m --commit`)",
                 "ranking",
             ),
-            Shown("Mean RMSE of users or films of whom no rating was fitted (`completion.py cold 1m`)", "cold"),
+            Shown("Mean RMSE for users or films without ratings in the fit (`completion.py cold 1m`)", "cold"),
             Shown(
-                "Whole fits with all defaults, choice and certificate included, on generated ratings of 140,000 users "
-                "and 27,000 films (`benchmarks/completion.py fit --ratings N --commit`)",
+                "Fits with all defaults, including the choice of the radius and the certificate, to generated ratings "
+                "of 140,000 users and 27,000 films (`benchmarks/completion.py fit --ratings N --commit`)",
                 "fits",
             ),
             Shown(
-                "Recommendations for all users beside the bare products of their factors with those of all items "
+                "Recommendations for all users, compared with the matrix product of the factors alone "
                 "(`benchmarks/completion.py lists --commit`)",
                 "lists",
             ),
             Shown(
-                "Fits of ratings alone until the relative gap is proved, at the radius that a fit without a tolerance "
-                "chooses (`benchmarks/completion.py proved 1m --commit`)",
+                "Fits to a certified relative gap, without features, at the radius that a default fit chooses "
+                "(`benchmarks/completion.py proved 1m --commit`)",
                 "proved",
             ),
         ),
     ),
     "defaults": Report(
         "Default models beside those of scikit-learn",
-        "Both minimise the same function. Times are the smallest of interleaved fits on one thread. The difference is "
-        "the largest one of the linear predictions over the largest of them; `liblinear` is fitted without an "
-        "intercept, and the texts are generated, with Zipf's frequencies.",
+        "Both estimators minimise the same function. Times are the smallest of interleaved fits on one thread. The "
+        "difference is the largest difference of linear predictions, divided by the largest prediction. `liblinear` is "
+        "fitted without an intercept. The texts are generated, with Zipf's word frequencies.",
         "python benchmarks/defaults.py --commit",
         (
             Shown(
@@ -128,15 +127,15 @@ REPORTS = {
     ),
     "passes": Report(
         "One pass over the data",
-        "A tangent needs every number of the table twice in arithmetic, and once from memory. One read is the"
-        " fastest of three plain loops over the same array.",
+        "A tangent uses every entry of the table twice, but can read it from memory once. One read is the "
+        "fastest of three simple loops over the same array.",
         "python benchmarks/passes.py --commit",
-        (Shown("Times of a tangent over those of one read of the table, unless said otherwise", "ratios"),),
+        (Shown("Time of a tangent over that of one read of the table, unless stated otherwise", "ratios"),),
     ),
     "small": Report(
         "Small problems",
-        "Where overhead is all there is. Fits are compared with scikit-learn's estimators that have the same "
-        "minimiser.",
+        "Problems so small that overhead dominates. Fits are compared with scikit-learn's estimators with the same "
+        "solution.",
         "python benchmarks/small.py --commit",
         (
             Shown(
