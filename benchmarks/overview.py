@@ -9,7 +9,7 @@ from typing import Any
 Tree = dict[str, Any]
 #: What is measured, the data, what projfree needs, and how that compares.
 Line = tuple[str, str, str, str]
-HEADS = ("measured", "data", "projfree", "beside")
+HEADS = ("measured", "data", "projfree", "compared with")
 #: Data sets that come with scikit-learn.
 SKLEARN = ("diabetes", "breast cancer", "wine", "digits")
 KINDS = {
