@@ -309,10 +309,10 @@ def test_bounds_far_beyond_the_ball_are_a_conflict(ball):
         assert proves(C, np.clip(error.value.multipliers, -1.0, 1.0), 3)
 
 
-@pytest.mark.parametrize("width", [1e-7, 1e-9])
+@pytest.mark.parametrize("width", [1e-7, 1e-9, 1e-12])
 def test_thin_rows(width):
     row = np.arange(1.0, 5.0)[None] / 7
-    for ball in (LpBall(1, 1.0), Box(-1.0, 1.0), Simplex(1.0)):
+    for ball in (LpBall(1, 1.0), Box(-1.0, 1.0), Simplex(1.0), LpBall(1.5, 1.0), LpBall(2, 1.0), LpBall(3, 1.0)):
         result = minimize(QUADRATIC, Constrained(ball, A=row, lower=0.3, upper=0.3 + width), tol=1e-7)
         near = minimize(QUADRATIC, Constrained(ball, A=row, lower=0.3, upper=0.3), tol=1e-7)
         assert result.status.converged

@@ -189,6 +189,10 @@ class Cut(ABC):
         shared = abs(self.M) @ np.abs(self.offset) + np.where(several, abs(self.M) @ sizes, 0.0)
         return np.asarray(16.0 * UNIT * (shared + largest))
 
+    def room(self, noise: Array) -> Array:
+        """How far inside of its bound an active row is to be, so that rounding does not carry it out."""
+        return np.where(self.equal, 0.0, np.minimum(2.0 * noise, 0.1 * (self.upper - self.lower)))
+
     def onto(self, w: Array, rows: Array, values: Array) -> Array:
         """The nearest point at which some rows have the given values, as far as they can have them together."""
         rows = np.flatnonzero(rows)

@@ -164,7 +164,8 @@ class CutBall(Cut):
 
     def _restored(self, w: Array, y: Array) -> Array:
         """A feasible point near to w: on the equalities and rows with a multiplier, then as far inside as needed."""
-        v = self.onto(w, self.equal | (y != 0.0), np.where(y > 0.0, self.upper, self.lower))
+        room = self.room(self.noise)
+        v = self.onto(w, self.equal | (y != 0.0), np.where(y > 0.0, self.upper - room, self.lower + room))
         if np.any(np.abs(self.residual(self.M @ v))[self.equal] > self.noise[self.equal]):  # too many rows were active
             v = self.onto(v, self.equal, self.lower)
         return self.pulled(v, self.noise)

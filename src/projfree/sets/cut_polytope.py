@@ -43,10 +43,9 @@ class CutPolytope(Cut):
         if size == 0.0:
             return self.interior.copy(), np.zeros_like(y)
         x, y, _ = self._solve(g / size, self.equal)
-        # Rounding is relative to the vertex, so that zeros stay zeros; a mixture of vertices has some room of its own.
+        # Rounding is relative to the vertex, so that zeros stay zeros.
         noise = self.rounding(np.abs(x))
-        room = np.where(self.equal, 0.0, np.minimum(2.0 * noise, 0.1 * (self.upper - self.lower)))
-        return self.pulled(self._vertex(x, y, room), noise), size * y
+        return self.pulled(self._vertex(x, y, self.room(noise)), noise), size * y
 
     def gauge(self, w: Array) -> float:
         """Bounds of entries count as not active where they hold."""
