@@ -152,9 +152,11 @@ class Cut(ABC):
         return -cost - float(self.ball.support(-(g + self.M.T @ y).reshape(self.shape)))
 
     def infeasible(self, y: Array) -> InfeasibleError | None:
-        """The error that scaled multipliers prove, None where they prove nothing."""
-        beyond = self.least(np.zeros_like(self.offset), y) > 1e-13 * self.radius
-        return self._infeasible(self.given(y)) if beyond else None
+        """The error that scaled multipliers prove, None where they prove nothing or no more than rounding."""
+        given, zero = self.given(y), np.zeros_like(self.offset)
+        given = given / max(float(np.abs(given).max()), np.finfo(np.float64).tiny)
+        proved = self.least(zero, y) > 1e-13 * self.radius and self.support(zero, given) < 0.0
+        return self._infeasible(given) if proved else None
 
     def _infeasible(self, y: Array) -> InfeasibleError:
         order = np.argsort(-np.abs(y), kind="stable")
