@@ -31,7 +31,7 @@ MOST_ROUNDS, ROUNDS = 300, 30
 #: Rounds without progress after which rounding is taken to be reached.
 STALLED = 12
 #: Sweeps over the entries that are not zero, after each over all: they cost little beside it.
-SWEEPS = 4
+SWEEPS = 2
 #: Newton's method takes over where such a round leaves more than this part of the gap.
 SLOW = 0.1
 #: Conjugate gradient steps of the first Newton step; each later one may take twice as many.
@@ -164,6 +164,7 @@ def minimize_group_l1(
     goal: float = 0.0,
     *,
     fall: float = math.inf,
+    least: float = 0.0,
     free: int = 0,
     bound: float = 0.0,
 ) -> QPSolution:
@@ -181,6 +182,8 @@ def minimize_group_l1(
         A guess at the multiplier.
     goal : float
         The gap at which it may end, where the quadratic has fallen by as much or by ``fall``.
+    least : float
+        Where the multiplier would have to be smaller, the last minimiser with a larger norm than the start will do.
     free : int
         The last columns are not in the ball, but between ``-bound`` and ``bound``.
     """
@@ -191,7 +194,7 @@ def minimize_group_l1(
     if ball.tight or (entries and slope.size <= FEW and even):
         return _on_simplex(columns, slope, ball, start)
     search = _Search(columns, slope, ball, start, free, bound)
-    found = search.solve(level, goal, fall)
+    found = search.solve(level, goal, fall, least)
     found = replace(found, exact=found.gap <= 4.0 * search.floor())
     if goal > 0.0 or found.exact or not entries or slope.size > MOST_FORMED:
         return found
@@ -317,13 +320,14 @@ class _Search:
 
     # ------------------------------------------------------------ the search
 
-    def solve(self, level: float, goal: float, fall: float) -> QPSolution:
+    def solve(self, level: float, goal: float, fall: float, least: float) -> QPSolution:
         """Descend, and move the multiplier whenever the penalised problem is solved, until the gap is small."""
         r, penalty = self.radius, math.isinf(self.radius)
-        if not penalty and not level * r > max(goal, self.floor()):  # of no matter to the gap: none is known
+        if not penalty and not level * r > self.floor():  # of no matter to the gap: none is known
             if level * r <= self.floor() and (found := self._interior(max(goal, self.floor()), fall, True)) is not None:
                 return found
             level = 0.5 * self.ball.level(self.g)
+        level, first = max(level, least), self.ball.norm(self.start)
         search, everything, random = _Multiplier(r), np.arange(len(self.first) - 1), np.random.default_rng(0)
         last, steps, stalled = math.inf, CG_STEPS, 0
         best, sides = QPSolution(self.v.copy(), level, math.inf), dict[bool, tuple[Array, Array, float]]()
@@ -348,7 +352,10 @@ class _Search:
             stalled, last = 0 if gap < 0.7 * best.gap or own < 0.7 * last else stalled + 1, own
             # A share of the gap says little where that is far larger than the value: half of the way is due as well.
             fell = floor - 0.5 * float(np.vdot(v - self.start, g + self.slope))
-            descends, enough = penalty or fell > 0.0, penalty or fell > min(gap, fall)
+            descends, enough = (
+                penalty or fell > 0.0,
+                penalty or fell > (0.0 if gap <= SOLVED * fall else min(gap, fall)),
+            )
             if (descends, -gap) > (descended, -best.gap):
                 best, descended = QPSolution(v.copy(), level, gap), descends
             if gap <= (max(goal, floor) if enough else floor) or expired():
@@ -367,7 +374,10 @@ class _Search:
                 sides[norm > r] = self.v.copy(), self.g, norm
                 if norm < r and (found := self._interior(max(goal, floor), fall, False)) is not None:
                     return found
-                level = search.next(level, norm, self._value() - low)
+                new = search.next(level, norm, self._value() - low)
+                if new < least and level <= least and norm > first:
+                    return QPSolution(self.v.reshape(self.shape), new, gap, turn + 1)
+                level = new if norm > r or level <= least else max(new, least)
         return replace(best, w=best.w.reshape(self.shape), rounds=turn + 1)
 
     def _interior(self, goal: float, fall: float, every: bool) -> QPSolution | None:
@@ -455,14 +465,14 @@ class _Multiplier:
     def __init__(self, radius: float) -> None:
         self.radius, self.exponent = radius, 0.5
         self.below, self.above = 0.0, math.inf
-        self.last = (math.nan, math.nan)
+        self.last = (0.0, 0.0)
 
     def next(self, level: float, norm: float, excess: float) -> float:
         """The next multiplier, after the norm at ``level``, where the value exceeds a lower bound by ``excess``.
 
         The minimum is convex in the radius, which bounds its slope there, the multiplier.
         """
-        if norm != self.last[1] and min(norm, *self.last, level) > 0.0:
+        if norm != self.last[1] and min(norm, level, *self.last) > 0.0:
             secant = -math.log(level / self.last[0]) / math.log(norm / self.last[1])
             self.exponent = max(secant, 0.5 * self.exponent)
         self.last = level, norm

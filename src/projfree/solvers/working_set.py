@@ -12,7 +12,7 @@ from projfree.checks import Array, count
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.group_l1_qp import Columns, QPSolution, minimize_group_l1
 from projfree.objectives.base import SmoothFunction
-from projfree.sets.base import ConstraintSet, frank_wolfe_gap
+from projfree.sets.base import ConstraintSet, Structure, frank_wolfe_gap
 from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, newton_step
 
 #: The fewest features of a working set: fewer would save no time beside the read that chooses them.
@@ -21,6 +21,8 @@ SMALLEST = 100
 SHARE = 0.1
 #: The most by which the curvature of a row is raised, over its derivative.
 MOST_DAMPING = 64.0
+#: A model may lower its multiplier to this part of the largest slope outside: below, it would have too few features.
+BEYOND = 0.5
 #: A start with more nonzero entries is replaced by a vertex; over a simplex, one with more than ``smallest``.
 MOST_AT_START = 2_000
 
@@ -96,20 +98,18 @@ class WorkingSet(Solver):
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, WorkingSetState)
-        here = evaluation_at_iterate(f, state)
-        if state.features is None:
-            flat = ball.structure(f.shape).group_l1
-            assert flat is not None
-            if np.count_nonzero(here.point.w) > (self.smallest if flat.tight else MOST_AT_START):
-                here = f.evaluate(f.point(ball.lmo(here.slope.gradient), here.intercept), keep=True)
-            state = replace(state, x=here.point)
+        here, structure = evaluation_at_iterate(f, state), ball.structure(f.shape)
+        assert structure.group_l1 is not None
+        most = self.smallest if structure.group_l1.tight else MOST_AT_START
+        if state.features is None and np.count_nonzero(here.point.w) > most:
+            here = f.evaluate(f.point(ball.lmo(here.slope.gradient), here.intercept), keep=True)
         x, g = here.point, here.slope.gradient
-        features = self._features(ball, f.shape, g, state)
+        features, least = self._features(structure, x.w, g, state)
         kept = state.columns if features is state.features else None
         model, gap = FeatureModel(f, ball, x, g, features, state.damping, kept), frank_wolfe_gap(ball, g, x.w)
         # The smaller the gap is, the less of it is due to the error of the model and to other features.
-        share = min(SHARE, gap / (abs(here.value) or gap or 1.0))
-        found = model.minimize(state.level, gap * share, SHARE * abs(here.value))
+        share = min(SHARE, math.sqrt(gap / (abs(here.value) or gap or 1.0)))
+        found = model.minimize(state.level, gap * share, SHARE * abs(here.value), least)
         v = f.point(found.w, x.intercept)
         moved = newton_step(f, ball, here, v, gap)
         if moved["done"]:  # the rounding of a model may raise the value: a smaller gap decides
@@ -127,20 +127,21 @@ class WorkingSet(Solver):
             **moved,
         )
 
-    def _features(self, ball: ConstraintSet, shape: tuple[int, ...], g: Array, state: WorkingSetState) -> Array:
-        """The features of the next model, the free ones last; those of the last one where none is missing."""
-        structure = ball.structure(shape)
-        assert structure.group_l1 is not None
-        w, free, old = state.x.w, structure.free, state.features
-        bounded = np.delete(np.arange(len(g)), free)
-        if old is not None:
-            missing = np.asarray(w.reshape(len(w), -1).any(axis=1))
-            missing[bounded] |= structure.group_l1.scores(g[bounded]) > state.level
-            missing[old] = False
-            if not missing.any():
-                return old
-        chosen = working_set(structure.group_l1, w[bounded], g[bounded], state.level, self.smallest)
-        return np.append(bounded[chosen], free)
+    def _features(self, structure: Structure, w: Array, g: Array, state: WorkingSetState) -> tuple[Array, float]:
+        """The features of the next model, the free ones last, and the multiplier below which others are needed too.
+
+        They are those of the last model where none is missing.
+        """
+        flat, features = structure.group_l1, state.features
+        assert flat is not None
+        bounded, outside = np.delete(np.arange(len(g)), structure.free), np.ones(len(g), dtype=bool)
+        scores, outside[features if features is not None else []] = np.zeros(len(g)), False
+        scores[bounded] = flat.scores(g[bounded])
+        if features is None or (outside & (w.reshape(len(w), -1).any(axis=1) | (scores > state.level))).any():
+            chosen = working_set(flat, w[bounded], g[bounded], state.level, self.smallest)
+            features, outside[:] = np.append(bounded[chosen], structure.free), True
+            outside[features] = False
+        return features, BEYOND * float(np.max(scores, where=outside, initial=0.0))
 
 
 def working_set(ball: FlatBall, w: Array, g: Array, level: float, smallest: int) -> Array:
@@ -192,10 +193,10 @@ class FeatureModel:
             self.ball, self.start, self.slope = self.ball.flattened(k), self.start.ravel(), self.slope.ravel()
         self.columns, self.free = columns, len(structure.free) * k
 
-    def minimize(self, level: float, goal: float, fall: float) -> QPSolution:
+    def minimize(self, level: float, goal: float, fall: float, least: float) -> QPSolution:
         """The minimiser over the ball as a parameter of f, from a guess at the multiplier or zero."""
         own = self.columns, self.slope, self.ball, self.start
-        found = minimize_group_l1(*own, level, goal, fall=fall, free=self.free, bound=self.bound)
+        found = minimize_group_l1(*own, level, goal, fall=fall, least=least, free=self.free, bound=self.bound)
         return replace(found, w=self.parameter(found.w))
 
     def parameter(self, v: Array) -> Array:
