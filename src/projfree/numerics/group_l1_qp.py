@@ -350,12 +350,11 @@ class _Search:
             gap = min(gaps)
             v, g = points[gaps.index(gap)]
             stalled, last = 0 if gap < 0.7 * best.gap or own < 0.7 * last else stalled + 1, own
-            # A share of the gap says little where that is far larger than the value: half of the way is due as well.
+            # A share of the gap says little where that is far larger than the value: half of the way is due as well,
+            # unless there is none: the value at the start may be the least, the gap large all the same.
             fell = floor - 0.5 * float(np.vdot(v - self.start, g + self.slope))
-            descends, enough = (
-                penalty or fell > 0.0,
-                penalty or fell > (0.0 if gap <= SOLVED * fall else min(gap, fall)),
-            )
+            descends = penalty or fell > 0.0
+            enough = descends and (penalty or gap <= SLOW * goal or fell > min(gap, fall))
             if (descends, -gap) > (descended, -best.gap):
                 best, descended = QPSolution(v.copy(), level, gap), descends
             if gap <= (max(goal, floor) if enough else floor) or expired():
@@ -375,7 +374,7 @@ class _Search:
                 if norm < r and (found := self._interior(max(goal, floor), fall, False)) is not None:
                     return found
                 new = search.next(level, norm, self._value() - low)
-                if new < least and level <= least and norm > first:
+                if new < least and level <= least and first < norm < r:
                     return QPSolution(self.v.reshape(self.shape), new, gap, turn + 1)
                 level = new if norm > r or level <= least else max(new, least)
         return replace(best, w=best.w.reshape(self.shape), rounds=turn + 1)
