@@ -19,7 +19,7 @@ Y = X @ [1.0, 2.0, -1.0] + RNG.standard_normal(30)
 
 @pytest.fixture(params=[False, True], ids=["NumPy", "compiled"])
 def path_taken(request, monkeypatch):
-    monkeypatch.setattr("projfree.data.rows.NATIVE_BYTES", 0 if request.param else 1 << 60)
+    monkeypatch.setattr("projfree.data.tables.NATIVE_BYTES", 0 if request.param else 1 << 60)
 
 
 def test_derivatives_whose_squares_vanish(path_taken):

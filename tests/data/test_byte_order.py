@@ -33,7 +33,7 @@ def same(data, known):
 @pytest.fixture(params=[False, True], ids=["numpy", "compiled"])
 def way(request, monkeypatch):
     if request.param:
-        monkeypatch.setattr("projfree.data.rows.NATIVE_BYTES", 0)
+        monkeypatch.setattr("projfree.data.tables.NATIVE_BYTES", 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

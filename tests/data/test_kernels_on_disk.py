@@ -23,7 +23,7 @@ module, name = sys.argv[1:]
 loss = getattr(importlib.import_module(module), name)()
 X, y = np.linspace(-1, 1, 60).reshape(20, 3), np.where(np.arange(20) % 2, 1.0, -1.0)
 own = Pass(TangentSums(loss), as_data(X, y), (np.ones(3),), (0,), (None,))
-prepared = compiled(own, 3, Blocks(20, 16), 1 << 40)
+prepared = compiled(own, 3, Blocks(20, 16))
 prepared.over(X, 0)(0, 2)
 stats = kernels.dense_rows.stats
 sums = prepared.total()[0]

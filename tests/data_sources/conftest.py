@@ -17,7 +17,7 @@ LOSSES = (Squared(), Logistic())
 @pytest.fixture
 def small_is_large(monkeypatch):
     """Let small tables take the way of large ones: compiled kernels and several threads."""
-    monkeypatch.setattr("projfree.data.rows.NATIVE_BYTES", 0)
+    monkeypatch.setattr("projfree.data.tables.NATIVE_BYTES", 0)
     monkeypatch.setattr(passes, "THREADED_BYTES", 0)
 
 

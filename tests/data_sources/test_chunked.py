@@ -71,7 +71,7 @@ def same_run(data, other, loss, solver, intercept, iterations=12):
 @pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "compiled"])
 def test_runs_agree_with_memory(small, monkeypatch, tmp_path, held, loss, intercept, compiled):
     if compiled:
-        monkeypatch.setattr("projfree.data.rows.NATIVE_BYTES", 0)
+        monkeypatch.setattr("projfree.data.tables.NATIVE_BYTES", 0)
     X, y, weight = held
     y = targets(loss, y)
     data = as_data(file_of(tmp_path, X), y, weight)

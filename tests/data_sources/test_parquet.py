@@ -45,7 +45,7 @@ def folder(tmp_path, held):
 @pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "compiled"])
 def test_runs_agree_with_memory(small, monkeypatch, request, held, where, compiled, intercept):
     if compiled:
-        monkeypatch.setattr("projfree.data.rows.NATIVE_BYTES", 0)
+        monkeypatch.setattr("projfree.data.tables.NATIVE_BYTES", 0)
     X, y, weight = held
     data = as_data(request.getfixturevalue(where), "target", "weight")
     assert isinstance(data, ChunkedData)

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from projfree import Logistic, LpBall, Objective, Squared, as_data
 from projfree.algebra import UNIT
-from projfree.data import rows as passes
+from projfree.data import tables as passes
 from projfree.data import sparse
 from projfree.data.rows import Rows
 from projfree.objectives.rounding import Rounding

@@ -54,7 +54,7 @@ class Triple(Squared):
 @pytest.mark.parametrize("kind", ["C", "F", "sparse"])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_a_subclass_of_a_compiled_loss_has_its_own_value(kind, intercept, monkeypatch):
-    monkeypatch.setattr("projfree.data.rows.NATIVE_BYTES", 0)
+    monkeypatch.setattr("projfree.data.tables.NATIVE_BYTES", 0)
     X, y = tables()
     table = {"C": X, "F": np.asfortranarray(X), "sparse": sp.csr_array(X)}[kind]
     result = minimize(Objective(Triple(), as_data(table, y), intercept), BALL)

@@ -53,11 +53,6 @@ class Moments:
             return columns
         return columns[..., self.features] if isinstance(columns, np.ndarray) else columns[:, self.features]
 
-    def weights_of(self, residual: Array | None) -> Array:
-        """The residuals of a step as weights: as many of their columns, the first ones, as are wanted."""
-        assert residual is not None
-        return residual.reshape(len(residual), -1)[:, : self.weights]
-
 
 class Gram:
     r"""The weighted moments of features and targets, about a provisional centre.

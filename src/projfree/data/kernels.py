@@ -100,6 +100,7 @@ class Compiled:
         intercepts = [np.broadcast_to(0.0 if own is None else np.ravel(own), k) for own in b]
         vectors = [np.reshape(w, (features, k)).T for w in work.vectors]
         self._outputs, self._rows, self._loss = work.outputs, cut.rows, loss_kernel(loss.kernel)
+        self._shifted = work.offsets is not None
         self._args = Arguments(
             vectors=_read_only(np.reshape(vectors, (-1, k, features))),
             offsets=_read_only(np.tile(offsets, TILE_ROWS)),
@@ -138,8 +139,11 @@ class Compiled:
 
     def total(self) -> tuple[Array, Array]:
         """The sums over all blocks and the gradient; to be called once, at the end."""
-        gradient = tree_sum(self._args.gradients)
-        return tree_sum(self._args.sums), gradient.T.reshape(len(gradient.T), *self._outputs)
+        gradient, sums = tree_sum(self._args.gradients), tree_sum(self._args.sums)
+        if self._shifted:
+            first = SCALARS + SLOPE * len(gradient)
+            sums = np.append(sums, sums[first : first + len(gradient)])
+        return sums, gradient.T.reshape(len(gradient.T), *self._outputs)
 
 
 def _read_only(array: Any, dtype: Any = np.float64) -> Array:

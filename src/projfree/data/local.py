@@ -15,7 +15,7 @@ from projfree.checks import Array, all_finite, real_array, shown
 from projfree.data.base import Data, Fold
 from projfree.data.column_stats import ColumnStats
 from projfree.data.gram import LEAST_WEIGHT, Gram, Moments, RowWeights, weighted_products
-from projfree.data.rows import SCALARS, SLOPE, TANGENTS, TILE_BYTES, AsResidual, FormImages, Pass, Rows, WithResidualSum
+from projfree.data.rows import TILE_BYTES, AsResidual, FormImages, Pass, Rows
 from projfree.data.workspace import LocalWorkspace, Workspace
 from projfree.runtime import single_blas
 
@@ -82,16 +82,12 @@ class LocalData(Data):
         if self.scaling is None:
             return self.run(work)
         vectors = tuple(self._divided(w) for w in work.vectors)
-        offsets = np.array([-(self.scaling[0] @ w) for w in vectors]) if vectors else None
-        # The sum of the residuals travels with the sums; those of a tangent have it anyway, and stay compiled.
-        k, tangent = math.prod(work.outputs), type(work.step) in TANGENTS
-        step = work.step if tangent else WithResidualSum(work.step)
-        sums, g = self.run(replace(work, step=step, vectors=vectors, offsets=offsets))
+        offsets = np.array([-(self.scaling[0] @ w) for w in vectors])
+        sums, g = self.run(replace(work, vectors=vectors, offsets=offsets))
         if g is None:
             return sums, None
-        first = SCALARS + SLOPE * k if tangent else len(sums) - k
-        total = sums[first : first + k].reshape(work.outputs)
-        return sums if tangent else sums[:first], self._divided(g - np.multiply.outer(self.scaling[0], total))
+        sums, total = np.split(sums, [len(sums) - math.prod(work.outputs)])
+        return sums, self._divided(g - np.multiply.outer(self.scaling[0], total.reshape(work.outputs)))
 
     def _divided(self, w: Array) -> Array:
         """Each row of a parameter divided by the scale of its column."""
@@ -248,11 +244,11 @@ class LocalData(Data):
     def rows(self, rows: slice) -> Rows:
         """What a step is told about a block of rows."""
         places = None if self.places is None else (self.places[0][rows], self.places[1][rows])
-        return Rows(self.y[rows], self.weights(rows), places)
+        return Rows(self.y[rows], 1.0 / self.n if self.weight is None else self.weight[rows], places)
 
-    def weights(self, rows: slice | Array) -> Array | float:
+    def weights(self, rows: slice) -> Array | float:
         """The normalised weights of some rows, as something to multiply with."""
-        return 1.0 / self.n if self.weight is None else self.weight[rows]
+        return self.rows(rows).s
 
 
 def column_numbers(name: str, numbers: Any, data: Data) -> Array:

@@ -85,29 +85,14 @@ class TargetSum(Step):
         return None, np.asarray(np.add.reduce(rest, axis=0))
 
 
-@dataclass(frozen=True)
-class WithResidualSum(Step):
-    """Another step, and the sum of its residuals behind its sums."""
-
-    step: Step
-
-    @property
-    def transient(self) -> bool:
-        return self.step.transient
-
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        residual, sums = self.step.block(rows, *images)
-        total = np.zeros(0) if residual is None else np.ravel(residual.sum(axis=0))
-        return residual, np.concatenate([sums, total])
-
-
 @dataclass(frozen=True, eq=False)
 class Pass:
     """One read of the data: which images are formed, and what is done with them.
 
-    The images of the parameters ``vectors`` are formed, plus ``offsets``, by which a shift of the features enters. Each
-    point has as its source the index of its vector, or its known image, or None where that is zero, and as ``keep``
-    where its image is written, None where it is not kept. Images have the trailing shape ``outputs``.
+    The images of the parameters ``vectors`` are formed. Each point has as its source the index of its vector, or its
+    known image, or None where that is zero, and as ``keep`` where its image is written, None where it is not kept.
+    Images have the trailing shape ``outputs``. Where the features are shifted, ``offsets`` are added to the images of
+    the vectors, and the sum of the residuals, which the adjoint needs then, comes behind the sums.
     """
 
     step: Step
@@ -120,18 +105,19 @@ class Pass:
 
     def __call__(self, rows: slice, *formed: Array) -> tuple[Array | None, Array]:
         """The step on a block of rows, given the images of the vectors."""
-        if self.offsets is not None:
-            formed = tuple(image + offset for image, offset in zip(formed, self.offsets, strict=True))
-        images = [self._image(source, rows, formed) for source in self.sources]
-        for store, image in zip(self.keep, images, strict=True):
+        images = []
+        for source, store in zip(self.sources, self.keep, strict=True):
+            if isinstance(source, int):
+                image = formed[source] if self.offsets is None else formed[source] + self.offsets[source]
+            else:
+                image = np.zeros((rows.stop - rows.start, *self.outputs)) if source is None else source[rows]
             if store is not None:
                 store[rows] = image
-        return self.step.block(self.data.rows(rows), *images)
-
-    def _image(self, source: int | Array | None, rows: slice, formed: tuple[Array, ...]) -> Array:
-        if isinstance(source, int):
-            return formed[source]
-        return np.zeros((rows.stop - rows.start, *self.outputs)) if source is None else source[rows]
+            images.append(image)
+        residual, sums = self.step.block(self.data.rows(rows), *images)
+        if self.offsets is not None and residual is not None:
+            sums = np.append(sums, residual.sum(axis=0))
+        return residual, sums
 
 
 #: Of the weighted losses, of their absolute values, of r u, of |r u|, of |r (u + b)| (zero without an intercept), and
@@ -200,10 +186,10 @@ class Blocks:
         return float(min(self.n, self.rows) + math.ceil(math.log2(self.count + 1)) + 12)
 
 
-def compiled(work: Pass, features: int, cut: Blocks, nbytes: int) -> Compiled | None:
-    """The pass in compiled code; None for small data, and where the step or its loss has no compiled form."""
+def compiled(work: Pass, features: int, cut: Blocks) -> Compiled | None:
+    """The pass in compiled code; None where the step or its loss has no compiled form."""
     kernel = getattr(getattr(work.step, "loss", None), "kernel", None)
-    if nbytes < NATIVE_BYTES or type(work.step) not in TANGENTS or kernel is None or work.data.places is not None:
+    if type(work.step) not in TANGENTS or kernel is None or work.data.places is not None:
         return None
     if not all(own.flags.c_contiguous for own in (*work.keep, *work.sources) if isinstance(own, np.ndarray)):
         return None

@@ -17,6 +17,7 @@ from projfree.data.local import LocalData, checked_targets, checked_weights
 from projfree.data.rows import (
     CHUNK_BYTES,
     MEMORY,
+    NATIVE_BYTES,
     THREADED_BYTES,
     TILE_BYTES,
     TILE_ROWS,
@@ -74,32 +75,32 @@ class Table(LocalData):
         sums: list[Any] = [None] * cut.count  # of each block
         adjoints = sums.copy()
 
-        def block(start: int, X: Any, k: int) -> None:
-            """Do the work on the rows of a block that are in a chunk, tile by tile."""
-            k += start // cut.rows
-            rows = cut.block(k)
-            stop = min(rows.stop, start + X.shape[0])
-            for first in range(max(rows.start, start), stop, self.tile):
-                last = min(first + self.tile, stop)
-                part = float_rows(X, first - start, last - start)
-                residual, own = work(slice(first, last), *[part @ w for w in vectors])
-                sums[k] = own if sums[k] is None else sums[k] + own
-                if residual is not None:
-                    adjoint = transposed(part) @ residual
-                    adjoints[k] = adjoint if adjoints[k] is None else np.add(adjoints[k], adjoint, out=adjoint)
+        def plain(start: int, X: Any, first: int, last: int) -> None:
+            """Do the work on the rows of some blocks that are in a chunk, tile by tile."""
+            for k in range(first, last):
+                begin, end = max(k * cut.rows, start), min((k + 1) * cut.rows, start + X.shape[0])
+                for tile in range(begin, end, self.tile):
+                    stop = min(tile + self.tile, end)
+                    part = float_rows(X, tile - start, stop - start)
+                    residual, own = work(slice(tile, stop), *[part @ w for w in vectors])
+                    sums[k] = own if sums[k] is None else sums[k] + own
+                    if residual is not None:
+                        adjoint = (part.T if isinstance(part, np.ndarray) else transposed(part)) @ residual
+                        adjoints[k] = adjoint if adjoints[k] is None else np.add(adjoints[k], adjoint, out=adjoint)
 
-        kernel = compiled(work, self.d, cut, self.nbytes)
-        with closing(self._chunks(min(max(self.tile, TILE_ROWS), cut.rows))) as chunks:
+        kernel = compiled(work, self.d, cut) if self.nbytes >= NATIVE_BYTES else None
+        # The order in which BLAS adds depends on its threads, but few numbers are multiplied by one.
+        few = 128 * self.n * self.d * math.prod(work.outputs) <= TILE_BYTES
+        with closing(self._chunks(min(max(self.tile, TILE_ROWS), cut.rows))) as chunks, single_blas(not few):
             for start, X in chunks:
                 first, last = start // cut.rows, -(-(start + X.shape[0]) // cut.rows)
-                native = None if kernel is None else kernel.over(X, start)
-                if native is None:
-                    kernel = None
-                    # The order in which BLAS adds depends on its threads, but few numbers are multiplied by one.
-                    with single_blas(128 * self.n * self.d * math.prod(work.outputs) > TILE_BYTES):
-                        over_blocks(partial(block, start, X), last - first, threads)
+                blocks = None if kernel is None else kernel.over(X, start)
+                if blocks is None:
+                    kernel, blocks = None, partial(plain, start, X)
+                if threads == 1:
+                    blocks(first, last)
                 else:
-                    over_ranges(native, first, last, threads)
+                    over_ranges(blocks, first, last, threads)
         total, g = (_added(sums), _added(adjoints)) if kernel is None else kernel.total()
         return total, None if g is None else g.reshape(self.shape(work.outputs))
 
@@ -256,7 +257,7 @@ def _added(parts: list[Any]) -> Any:
 
 def over_ranges(work: Any, first: int, last: int, threads: int) -> None:
     """Call ``work(start, stop)`` on ranges of blocks in threads, a few for each: a call costs 50 microseconds."""
-    size = max(1, -(-(last - first) // (1 if threads == 1 else 4 * threads)))
+    size = max(1, -(-(last - first) // (4 * threads)))
     starts = range(first, last, size)
     over_blocks(lambda i: work(starts[i], min(starts[i] + size, last)), len(starts), threads)
 

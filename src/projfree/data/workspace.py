@@ -15,7 +15,7 @@ from projfree.numerics.sums import tree_sum
 from projfree.runtime import lock_of, over_blocks
 
 if TYPE_CHECKING:
-    from projfree.data.gram import Moments, RowWeights
+    from projfree.data.gram import Moments
     from projfree.data.local import LocalData
 
 #: The number of predictions that a workspace keeps: two points, two mixtures of them, and the parts of another one.
@@ -25,21 +25,14 @@ MOST_IMAGES = 6
 class Workspace(ABC):
     """The predictions of a few points over one data set, and the number of rows that were read for them."""
 
+    #: The rows that were read in this workspace and for samples of it.
+    rows_read = 0
     #: The workspace whose rows this one has a sample of, and into which it counts.
     _whole: Workspace | None = None
-    _read = 0
 
-    @property
-    def rows_read(self) -> int:
-        """The rows that were read in this workspace and for samples of it."""
-        return self._read if self._whole is None else self._whole.rows_read
-
-    @rows_read.setter
-    def rows_read(self, rows: int) -> None:
-        if self._whole is None:
-            self._read = rows
-        else:
-            self._whole.rows_read = rows
+    def count(self, rows: int) -> None:
+        """Count rows that were read, for samples in the workspace that they were drawn from."""
+        (self if self._whole is None else self._whole).rows_read += rows
 
     @abstractmethod
     def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
@@ -87,18 +80,40 @@ class LocalWorkspace(Workspace):
 
     def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
         with lock_of(self):
-            found = self._sweep(step, points, keep=keep or (self.data.keeps_images and not step.transient))
+            data, outputs = self.data, points[0].w.shape[self._depth :]
+            keep = keep or (data.keeps_images and not step.transient)
+            read: dict[Handle, Any] = {}
+            sources: list[int | Array | None] = []
+            for x in points:
+                held = self.holds(x)
+                if not held:
+                    read.setdefault(x.handle, x.w)
+                sources.append((self._image(x) if x.w.any() else None) if held else list(read).index(x.handle))
+            stores = [np.empty((data.n, *outputs)) if keep and x.handle not in self._images else None for x in points]
+            found = data.read(Pass(step, data, tuple(read.values()), tuple(sources), tuple(stores), outputs))
+            if read or data.adjoint_reads:
+                self.count(data.n)
+            # Only now, so that an interrupted pass leaves the workspace as it was.
+            self._images.update({x.handle: own for x, own in zip(points, stores, strict=True) if own is not None})
             self._drop(points)
             return found
 
     def fold(self, step: Step, points: Sequence[Point]) -> Array:
         with lock_of(self):
             parts = {part.handle: part for x in points for _, part in self._parts(x)}
-            if missing := [part for handle, part in parts.items() if handle not in self._images]:
-                self._sweep(FormImages(), missing, keep=True)
-            images = [self._image(x) for x in points]
+            if any(handle not in self._images for handle in parts):
+                self.sweep(FormImages(), list(parts.values()), keep=True)
+            images, n = [self._image(x) for x in points], self.data.n
             self._drop(points)
-            return self._fold(step, images)
+            cut = Blocks(n, 4 * Blocks.of(n).rows)  # predictions alone are worked on faster than rows are read
+            found: list[Any] = [None] * cut.count
+
+            def block(k: int) -> None:
+                rows = cut.block(k)
+                found[k] = step.block(self.data.rows(rows), *[image[rows] for image in images])[1]
+
+            over_blocks(block, cut.count, self.data.threads)
+            return np.asarray(found[0] if cut.count == 1 else tree_sum(np.stack(found)))
 
     def holds(self, x: Point) -> bool:
         return all(part.handle in self._images for _, part in self._parts(x))
@@ -108,51 +123,26 @@ class LocalWorkspace(Workspace):
 
     def moments(self, step: Step, x: Point, wanted: Moments) -> Any:
         with lock_of(self):
-            if not wanted.factors:
-                return self.data.second_moments(self._weights(step, x, wanted), wanted)
-            features = slice(None) if wanted.features is None else wanted.features
-            columns = self.data.scaled_columns(features, centred=wanted.centred)
-            if columns is None:
-                return None
-            if not self.holds(x):
-                self._sweep(FormImages(), [x], keep=True)
-            return columns, np.asarray(step.block(self.data.rows(slice(0, self.data.n)), self._image(x))[0])
+            data, held = self.data, self.holds(x)
+            if wanted.factors:
+                features = slice(None) if wanted.features is None else wanted.features
+                columns = data.scaled_columns(features, centred=wanted.centred)
+                if columns is None:
+                    return None
+                if not held:
+                    self.sweep(FormImages(), [x], keep=True)
+                return columns, np.asarray(step.block(data.rows(slice(0, data.n)), self._image(x))[0])
+            image = self._image(x) if held else None
+            self.count(data.n)
 
-    def _weights(self, step: Step, x: Point, wanted: Moments) -> RowWeights:
-        """The residuals of ``step`` at ``x``, whose predictions are formed in the same read where they are not kept."""
-        held = self._image(x) if self.holds(x) else None
-        self.rows_read += self.data.n
+            def weights(rows: slice, table: Any) -> Array:
+                """The residuals of the step, whose predictions are formed in the same read where they are not held."""
+                own = data.image_of(table, x.w) if image is None else image[rows]
+                residual = step.block(data.rows(rows), own)[0]
+                assert residual is not None
+                return residual.reshape(len(residual), -1)[:, : wanted.weights]
 
-        def weights(rows: slice, table: Any) -> Array:
-            image = self.data.image_of(table, x.w) if held is None else held[rows]
-            return wanted.weights_of(step.block(self.data.rows(rows), image)[0])
-
-        return weights
-
-    def _sweep(self, step: Step, points: Sequence[Point], *, keep: bool) -> tuple[Array, Any]:
-        """One pass, from predictions where they are known and from parameters elsewhere."""
-        read = {x.handle: x.w for x in points if not self.holds(x)}
-        order, data, outputs = list(read), self.data, points[0].w.shape[self._depth :]
-        sources = [order.index(x.handle) if x.handle in read else self._image(x) if x.w.any() else None for x in points]
-        stores = tuple(np.empty((data.n, *outputs)) if keep and x.handle not in self._images else None for x in points)
-        found = data.read(Pass(step, data, tuple(read.values()), tuple(sources), stores, outputs))
-        if read or data.adjoint_reads:
-            self.rows_read += data.n
-        # Only now, so that an interrupted pass leaves the workspace as it was.
-        self._images.update({x.handle: store for x, store in zip(points, stores, strict=True) if store is not None})
-        return found
-
-    def _fold(self, step: Step, images: list[Array]) -> Array:
-        n = self.data.n
-        cut = Blocks(n, 4 * Blocks.of(n).rows)  # predictions alone are worked on faster than rows are read
-        parts: list[Any] = [None] * cut.count
-
-        def block(k: int) -> None:
-            rows = cut.block(k)
-            parts[k] = step.block(self.data.rows(rows), *(image[rows] for image in images))[1]
-
-        over_blocks(block, cut.count, self.data.threads)
-        return np.asarray(parts[0] if cut.count == 1 else tree_sum(np.stack(parts)))
+            return data.second_moments(weights, wanted)
 
     def _parts(self, x: Point) -> list[tuple[float, Point]]:
         """Coefficients and points whose predictions add up to those of ``x``, without those that are zero."""

@@ -43,7 +43,7 @@ class SealedData(Data):
     X, y, sample_weight
         As for `as_data`, dense.
     forgets : float
-        The probability with which predictions are forgotten after each use of a workspace.
+        The probability with which predictions are forgotten before each use of a workspace.
 
     Examples
     --------
@@ -112,9 +112,11 @@ class SealedWorkspace(LocalWorkspace):
         return SealedWorkspace, (self.data, self._forgets)
 
     def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
+        self._forget()
         return super().sweep(_sent(step), points, keep=keep)
 
     def fold(self, step: Step, points: Sequence[Point]) -> Array:
+        self._forget()
         return super().fold(_sent(step), points)
 
     def sample(self, m: int, rng: np.random.Generator) -> SealedWorkspace:
@@ -123,8 +125,7 @@ class SealedWorkspace(LocalWorkspace):
     def moments(self, step: Step, x: Point, wanted: Moments) -> Any:
         return None if wanted.factors else super().moments(_sent(step), x, wanted)
 
-    def _drop(self, points: Sequence[Point]) -> None:
-        super()._drop(points)
+    def _forget(self) -> None:
         self._images = {own: image for own, image in self._images.items() if self._rng.random() >= self._forgets}
 
 
