@@ -15,9 +15,9 @@ import scipy.sparse as sp
 
 from projfree import Logistic, LpBall, Objective, Squared, as_data
 from projfree.algebra import UNIT
-from projfree.data import tables as passes
-from projfree.data import sparse
-from projfree.data.rows import Rows
+from projfree.data import rows as layout
+from projfree.data import sparse, tables
+from projfree.data.rows import PER_OUTPUT, SCALARS, Rows
 from projfree.objectives.rounding import Rounding
 from projfree.objectives.row_steps import Sums, TangentSums
 
@@ -36,7 +36,8 @@ def exact_constant(full, b, y):
 
 def constant_and_error(u, b, y, units=60.0):
     offset = None if b is None else np.asarray(b)
-    sums = Sums.unpack(TangentSums(Squared(), (offset,)).block(Rows(y, 1.0 / len(y)), u)[1])
+    packed = TangentSums(Squared(), (offset,)).block(Rows(y, 1.0 / len(y)), u)[1]
+    sums = Sums(*packed[:SCALARS].tolist(), *packed[SCALARS:].reshape(PER_OUTPUT, -1))
     rounding = Rounding(Squared(), SimpleNamespace(column_stats=SimpleNamespace(mean_square=1.0, row_norm=1.0)), units)
     return sums.value - sums.along, rounding.of_tangent(sums)[0]
 
@@ -84,7 +85,7 @@ GRADIENTS = {
 @pytest.mark.parametrize("native", [False, True], ids=["NumPy", "compiled"])
 @pytest.mark.parametrize("case", GRADIENTS)
 def test_the_gradient(case, native, form, monkeypatch):
-    monkeypatch.setattr(passes, "NATIVE_BYTES", 0 if native else 1 << 60)
+    monkeypatch.setattr(tables, "NATIVE_BYTES", 0 if native else 1 << 60)
     x_scale, y_scale = GRADIENTS[case]
     X, y = RNG.standard_normal((N, 3)) * x_scale, RNG.standard_normal(N) * y_scale
     f = Objective(Squared(), as_data(form(X), y))
@@ -98,7 +99,7 @@ def test_the_gradient(case, native, form, monkeypatch):
 @pytest.mark.parametrize("native", [False, True], ids=["NumPy", "compiled"])
 @pytest.mark.parametrize("scale", [1e-80, 1e80, 1e100])
 def test_bounds_of_large_and_small_squares(scale, native, monkeypatch):
-    monkeypatch.setattr(passes, "NATIVE_BYTES", 0 if native else 1 << 60)
+    monkeypatch.setattr(tables, "NATIVE_BYTES", 0 if native else 1 << 60)
     X, y = RNG.standard_normal((N, 3)) * scale, RNG.standard_normal(N) * scale
     f = Objective(Squared(), as_data(X, y), fit_intercept=True)
     x = f.point(np.full(3, 0.1))
@@ -120,7 +121,7 @@ def test_the_gradient_with_a_centred_intercept():
     X, y = RNG.standard_normal((N, 3)) + 1e6, RNG.standard_normal(N)
     f = Objective(Squared(), as_data(X, y), fit_intercept=True)
     x = f.point(np.zeros(3))
-    m = f._tangent(f.workspace, (x,), (np.asarray(1e5),)).slope
+    m = f._tangent(f.workspace, (x,), (np.asarray(1e5),))[1]
     b = sum(map(Fraction, y.tolist())) / N
     exact = exact_gradient(X, [2 * (b - Fraction(t)) for t in y.tolist()])
     off = sum((Fraction(float(g)) - e) ** 2 for g, e in zip(m.gradient, exact, strict=True))
@@ -132,7 +133,7 @@ def test_the_sums_of_sparse_rows_over_blocks(outputs, monkeypatch):
     """Each entry of an adjoint errs by at most `summation` units of its absolute terms, however rows are cut."""
     for name, number in (("BLOCK_ENTRIES", 64), ("ADJOINT_ENTRIES", 1)):
         monkeypatch.setattr(sparse, name, number)
-    monkeypatch.setattr(passes, "BLOCK_ROWS", 64)
+    monkeypatch.setattr(layout, "BLOCK_ROWS", 64)
     rng = np.random.default_rng(3)
     X = np.where(rng.random((500, 3)) < 0.6, rng.standard_normal((500, 3)), 0.0)
     r = 10.0 ** rng.uniform(-8, 8, (500, outputs)) * rng.standard_normal((500, outputs))

@@ -66,14 +66,14 @@ class Point:
 
     def alone(self, intercept: Array | None) -> Point:
         """The same point with another intercept, no longer a mixture; it is found by the same handle."""
-        return self._same(Point(self.w, intercept))
+        copy = Point(self.w, intercept)
+        object.__setattr__(copy, "handle", self.handle)
+        return copy
 
     def starting_at(self, intercept: Array | None) -> Point:
         """The same point, mixture and handle, with another start for the search for its intercept."""
-        return self._same(Point(self.w, intercept, 1.0, self.of))
-
-    def _same(self, copy: Point) -> Point:
-        object.__setattr__(copy, "handle", self.handle)
+        copy = self.alone(intercept)
+        object.__setattr__(copy, "of", self.of)
         return copy
 
 

@@ -237,7 +237,10 @@ def weighted_products(
                     for j in range(wanted.weights):
                         lanes[k, j] += product(some, y, roots[:, j], shift)
 
-            over_blocks(lane, -(-count // step), data.threads)
+            if step < count:
+                over_blocks(lane, -(-count // step), data.threads)
+            else:
+                lane(0)
     return tree_sum(lanes), most
 
 

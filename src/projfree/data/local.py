@@ -78,7 +78,7 @@ class LocalData(Data):
     # ---------------------------------------------------------------- passes
 
     def read(self, work: Pass) -> tuple[Array, Any]:
-        """`run` for the scaled features."""
+        """`run` for features that may be scaled."""
         if self.scaling is None:
             return self.run(work)
         vectors = tuple(self._divided(w) for w in work.vectors)

@@ -90,7 +90,8 @@ class LocalWorkspace(Workspace):
                     read.setdefault(x.handle, x.w)
                 sources.append((self._image(x) if x.w.any() else None) if held else list(read).index(x.handle))
             stores = [np.empty((data.n, *outputs)) if keep and x.handle not in self._images else None for x in points]
-            found = data.read(Pass(step, data, tuple(read.values()), tuple(sources), tuple(stores), outputs))
+            read_once = data.run if data.scaling is None else data.read
+            found = read_once(Pass(step, data, tuple(read.values()), tuple(sources), tuple(stores), outputs))
             if read or data.adjoint_reads:
                 self.count(data.n)
             # Only now, so that an interrupted pass leaves the workspace as it was.
@@ -112,8 +113,11 @@ class LocalWorkspace(Workspace):
                 rows = cut.block(k)
                 found[k] = step.block(self.data.rows(rows), *[image[rows] for image in images])[1]
 
+            if cut.count == 1:
+                block(0)
+                return np.asarray(found[0])
             over_blocks(block, cut.count, self.data.threads)
-            return np.asarray(found[0] if cut.count == 1 else tree_sum(np.stack(found)))
+            return tree_sum(np.stack(found))
 
     def holds(self, x: Point) -> bool:
         return all(part.handle in self._images for _, part in self._parts(x))

@@ -121,13 +121,6 @@ class Evaluation:
     rest: Array | None = None
     fresh: bool = False
 
-    def __post_init__(self) -> None:
-        # Nobody's later edits reach what a function remembers.
-        if self.point.intercept is not None:
-            frozen(self.point.intercept)
-        if self.tangent is not None:
-            frozen(self.tangent.gradient)
-
     @property
     def intercept(self) -> Array | None:
         """The intercept that belongs to the point."""
@@ -165,9 +158,12 @@ class Memory:
         return None if known is None or (tangent and known.tangent is None) else known
 
     def keep(self, found: Evaluation) -> Evaluation:
-        """Remember an evaluation and those that came with it; returns it."""
+        """Remember an evaluation and those that came with it, out of reach of later edits; returns it."""
         kept = dict(self._kept)
         for each in (*found.also, found):
+            for own in (each.point.intercept, None if each.tangent is None else each.tangent.gradient):
+                if isinstance(own, np.ndarray):
+                    own.flags.writeable = False
             old = kept.pop(each.point.handle, None)
             kept[each.point.handle] = each if old is None or each.tangent is not None else old
         self._kept = dict(list(kept.items())[-MOST_EVALUATIONS:])

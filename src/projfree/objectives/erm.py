@@ -13,6 +13,7 @@ from projfree.algebra import UNIT, Minorant, Point
 from projfree.checks import Array, flag, instance
 from projfree.data.base import Data
 from projfree.data.gram import largest_eigenvalue
+from projfree.data.rows import PER_OUTPUT, SCALARS
 from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import Loss, SmoothedLoss
@@ -123,39 +124,41 @@ class Objective(SmoothFunction):
         known = self._memory.recall(self, x, tangent)
         if known is not None and not (also or near):
             return known
-        workspace, points = self.workspace, (x, *also)
-        held = workspace.holds(x)
+        points, held = (x, *also), self.workspace.holds(x)
         if not read and (tangent or not held):
             return Evaluation(x, math.nan)
-        b = self._intercepts(points, near)
+        b = (None,) * len(points) if self.intercept is None else self.intercept.locate(self.workspace, points, near)
         if tangent:
-            found = self._tangent(workspace, points, b, keep or self._exact, near)
+            keep = keep or self._exact
+            value, m, further, at, rest = self._tangent(self.workspace, points, b, keep=keep, near=near)
             # A search for the intercept ends early at a deadline, which the check at exit has not.
-            found = replace(found, fresh=not (x.of or near or held or self._exact or expired()))
+            fresh = not (x.of or near or held or self._exact or expired())
+            values = tuple([Evaluation(p.alone(c), v) for p, c, v in zip(also, b[1:], further, strict=True)])
+            found = Evaluation(x.alone(at), value, m, values, rest=rest, fresh=fresh)
         else:
-            found = Evaluation(x.alone(b[0]), float(workspace.fold(ValueSum(self.loss, b[0]), (x,))[0]))
+            found = Evaluation(x.alone(b[0]), float(self.workspace.fold(ValueSum(self.loss, b[0]), (x,))[0]))
         if self._exact or self.structure.smoothing_error:
             found = self._report(found)
         return self._memory.keep(found)
-
-    def _intercepts(self, points: tuple[Point, ...], near: bool) -> tuple[Array | None, ...]:
-        """The best intercepts at some points, or those ``near`` them that take no search; None where there are none."""
-        if self.intercept is None:
-            return (None,) * len(points)
-        return tuple(map(self.intercept.guess, points)) if near else self.intercept.locate(self.workspace, points)
 
     def _tangent(
         self,
         workspace: Workspace,
         points: tuple[Point, ...],
         b: tuple[Array | None, ...],
+        *,
         keep: bool = False,
         near: bool = False,
-    ) -> Evaluation:
-        """The tangent at the first point and the values at the others, with intercepts as given, in one read."""
+    ) -> tuple[float, Minorant, list[float], Array | None, Array | None]:
+        """What one read finds with intercepts as given.
+
+        The value and the tangent at the first point, the values at the others, the intercept of the first, and the
+        derivative there where it is one ``near`` the best.
+        """
         packed, g = workspace.sweep(TangentSums(self.loss, b), points, keep=keep)
         own = len(packed) - len(points) + 1
-        sums, at, moved, rest = Sums.unpack(packed[:own]), b[0], 0.0, None
+        sums = Sums(*packed[:SCALARS].tolist(), *packed[SCALARS:own].reshape(PER_OUTPUT, -1))
+        at, moved, rest = b[0], 0.0, None
         stats, rounding = self.data.column_stats, self.structure.rounding
         assert rounding is not None
         if self.intercept is not None and at is not None:
@@ -173,9 +176,7 @@ class Objective(SmoothFunction):
         constant_error += steep * off.targets + 2.0 * off.targets_left**2
         gradient_error += steep * off.features + moved
         m = Minorant(sums.value - sums.along, g, constant_error, gradient_error, 2.0 * off.features_left**2)
-        further = zip(points[1:], b[1:], packed[own:].tolist(), strict=True)
-        also = tuple([Evaluation(p.alone(c), v) for p, c, v in further])
-        return Evaluation(points[0].alone(at), sums.value, m, also, rest=rest)
+        return sums.value, m, packed[own:].tolist(), at, rest
 
     def _report(self, found: Evaluation) -> Evaluation:
         """An evaluation of a smoothed loss with that of the reported function, which exceeds it by so much at most.
@@ -208,15 +209,15 @@ class Objective(SmoothFunction):
         return f
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
-        b = self._intercepts((x,), near=True)
-        return Minorant(-np.inf, self._tangent(self.workspace.sample(m, rng), (x,), b).slope.gradient)
+        b = (None,) if self.intercept is None else self.intercept.locate(self.workspace, (x,), near=True)
+        return Minorant(-np.inf, self._tangent(self.workspace.sample(m, rng), (x,), b)[1].gradient)
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None) -> Hull:
         loss, intercept = self.loss, self.intercept
         searched = intercept if intercept is not None and intercept.searched else None
 
         def expanded(own: tuple[Point, ...], m: Array, b: Array) -> Local:  # about the best intercept of each point
-            shifts = tuple([0.0 if c is None else c for c in self._intercepts(own, near=False)])
+            shifts = (0.0,) * len(own) if intercept is None else intercept.locate(self.workspace, own)
             return Local.unpack(self.workspace.fold(HullSums(loss, (0.0,) * len(m), shifts=shifts), own), len(m))
 
         def look(own: tuple[Point, ...], m: Array, b: Array) -> Local:

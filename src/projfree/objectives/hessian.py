@@ -95,6 +95,7 @@ class RowHessian(Hessian):
         self._f, self._workspace, self._x, self._features = f, f.workspace, x, features
         self._loss, self._outputs, self._k = f.loss, f.outputs, f.structure.outputs
         self._constant, self._free = is_squared(f.loss), f.fit_intercept
+        self._response: tuple[Array, Array] | None = None
         # The intercept, which the curvature of squares does not depend on.
         self._b: Array | float = 0.0
         if f.intercept is not None and f.intercept.searched:
@@ -102,17 +103,11 @@ class RowHessian(Hessian):
             self._b = f.intercept.locate(f.workspace, (x,))[0] if b is None else b
 
     @property
-    def matrix(self) -> Array:  # type: ignore[override]
-        return self._formed[0]
-
-    @property
     def intercept_response(self) -> tuple[Array, Array] | None:  # type: ignore[override]
-        # That of squares is known without, and where the loss is not convex the model is none in the intercept.
-        return None if self._constant or not self._loss.convex else self._formed[1]
+        return self._response if len(self.matrix) else None
 
     @cached_property
-    def _formed(self) -> tuple[Array, tuple[Array, Array] | None]:
-        """The matrix, and the response of the intercept."""
+    def matrix(self) -> Array:  # type: ignore[override]
         k, free = 1 if self._constant else self._k, self._free  # all outputs of squares have the same matrix
         step: Step = PairWeights(self._loss, self._b) if self._loss.coupled else Curvatures(self._loss, self._b)
         if self._loss.coupled:
@@ -138,12 +133,14 @@ class RowHessian(Hessian):
         H += H.T
         H *= 0.5
         if self._features is not None:
-            return H, None
-        if self._constant:
-            return np.kron(H, np.eye(self._k)) if self._k > 1 else H, None
-        if response is not None:  # the moments are about a row that is not zero
-            response = response[0] + np.kron(self._f.data.column_stats.centre[:, None], np.eye(k)), response[1]
-        return H, response
+            return H
+        if self._constant:  # whose response is known without
+            return np.kron(H, np.eye(self._k)) if self._k > 1 else H
+        if response is not None and self._loss.convex:  # else the model is none in the intercept
+            # The moments are about a row that is not zero.
+            centre = np.kron(self._f.data.column_stats.centre[:, None], np.eye(k))
+            self._response = response[0] + centre, response[1]
+        return H
 
     @cached_property
     def _of_intercept(self) -> tuple[Array, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,19 +32,20 @@ RCOND = FEW * FEW * UNIT
 class Local:
     """Value, gradient and Hessian at one place of the hull.
 
-    ``sizes`` are the sums of the terms of the derivative in the intercept, without their signs.
+    ``noise`` is the rounding of the derivative in each entry of the intercept.
     """
 
     value: float
     gradient: Array
     hessian: Array
-    sizes: Array | None = None
+    noise: Array = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def unpack(cls, sums: Array, size: int) -> Local:
         """From the sums of `HullSums` in so many coordinates."""
         end = 1 + size + size * size
-        return cls(float(sums[0]), sums[1 : 1 + size], sums[1 + size : end].reshape(size, size), sums[end:])
+        noise = 2.0 * FEW * UNIT * sums[end:]
+        return cls(float(sums[0]), sums[1 : 1 + size], sums[1 + size : end].reshape(size, size), noise)
 
     def reduced(self, k: int) -> tuple[Local, Array | None]:
         """Eliminate all but the first ``k`` coordinates; also the answer of the others.

@@ -88,17 +88,20 @@ class Intercept:
             return b
         return self.constant if self.searched else np.asarray(self.constant - self.mean_prediction(x.w))
 
-    def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array, ...]:
-        """The best intercept at each of the points."""
+    def locate(self, workspace: Workspace, points: tuple[Point, ...], near: bool = False) -> tuple[Array, ...]:
+        """The best intercept at each of the points, or one ``near`` it that takes no search."""
+        if near:
+            return tuple(map(self.guess, points))
         if not self.searched:
             return tuple([np.asarray(self.constant - self.mean_prediction(x.w)) for x in points])
-        if len(points) > 1:  # the predictions of all in one read
+        if any(x.w.any() for x in points):  # the predictions of all in one read
             workspace.fold(FormImages(), points)
-        return tuple([self._best(workspace, x) for x in points])
-
-    def _best(self, workspace: Workspace, x: Point) -> Array:
-        known = self.loss.convex and not x.w.any()  # at zero the one minimum
-        return self.constant if known else search(workspace, self.loss, self.data, x, self.guess(x), self.outputs)
+        found = []
+        for x in points:
+            known = self.loss.convex and not x.w.any()  # at zero the one minimum
+            own = (workspace, self.loss, self.data, x, self.guess(x), self.outputs)
+            found.append(self.constant if known else search(*own))
+        return tuple(found)
 
 
 def outer(row: Any, slope: Array) -> Any:
@@ -126,26 +129,22 @@ def no_minimum(labels: Array) -> ValueError:
 
 
 def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Any, outputs: tuple[int, ...]) -> Array:
-    """The best intercept for the predictions of ``x``: shape ``()`` for one output, ``(k,)`` for several.
+    """The best intercept for the predictions of ``x``, shape ``()`` for one output, ``(k,)`` for several.
 
     The derivative of a convex loss of single outputs increases, and so has one root for each output. Other losses
-    take damped Newton steps that descend (Levenberg, 1944); for those that are not convex the result depends on where
-    the search starts.
+    take damped Newton steps that descend (Levenberg, 1944); for those that are not convex the result depends on
+    where the search starts.
     """
     b = np.broadcast_to(np.asarray(start, dtype=np.float64), outputs).copy()
 
-    def look(b: Sequence[float] | Array) -> Local:
-        return Local.unpack(workspace.fold(HullSums(loss, (), np.reshape(b, outputs)), (x,)), np.size(b))
-
-    def looks(places: Sequence[float]) -> list[tuple[float, float, float]]:
-        here = look(places)
-        columns = here.gradient, np.diag(here.hessian), _noise(here)
-        return list(zip(*(column.tolist() for column in columns), strict=True))
+    def slopes(places: Sequence[float]) -> list[Any]:
+        here = Local.unpack(workspace.fold(HullSums(loss, (), np.reshape(places, outputs)), (x,)), b.size)
+        return list(zip(here.gradient.tolist(), here.hessian.diagonal().tolist(), here.noise.tolist(), strict=True))
 
     if not loss.convex or loss.coupled:
-        return _descend(look, loss, b)
+        return _descend(workspace, loss, x, b)
     try:
-        return np.array(find_roots(looks, b.ravel().tolist())).reshape(outputs)
+        return np.array(find_roots(slopes, b.ravel().tolist())).reshape(outputs)
     except NoRootError:
         if loss.labels:
             raise no_minimum(np.unique(np.concatenate(data.labels()))) from None
@@ -155,22 +154,20 @@ def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Any, o
         ) from None
 
 
-def _noise(here: Local) -> Array:
-    """The rounding of the derivative in the intercept."""
-    assert here.sizes is not None
-    return 2.0 * FEW * UNIT * here.sizes
-
-
-def _descend(look: Any, loss: Loss, b: Array) -> Array:
+def _descend(workspace: Workspace, loss: Loss, x: Point, b: Array) -> Array:
     """Newton steps that descend; ends at a derivative of rounding size, or where no step helps.
 
     For a loss that is not convex with the size of the curvature, and no longer than the loss is wide, so that they
     stay in its valley. Where the curvature of softmax has vanished, falling damping lets them grow.
     """
+
+    def look(b: Array) -> Local:
+        return Local.unpack(workspace.fold(HullSums(loss, (), b), (x,)), b.size)
+
     here, least = look(b), UNIT * loss.smoothness
     damping, wide = least, math.inf if loss.convex else 2.0 / math.sqrt(loss.smoothness)
     for _ in range(MOST_STEPS):
-        if np.abs(here.gradient).max() <= _noise(here).sum() or expired():
+        if np.abs(here.gradient).max() <= here.noise.sum() or expired():
             break
         H = here.hessian if loss.convex else np.abs(here.hessian)
         # The shortest step: softmax does not see a common shift of its intercepts.

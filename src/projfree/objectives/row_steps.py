@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from projfree.checks import Array
-from projfree.data.rows import PER_OUTPUT, SCALARS, TANGENTS, Rows, Step
+from projfree.data.rows import TANGENTS, Rows, Step
 from projfree.losses.base import LogLinkLoss, Loss, SmoothedLoss
 from projfree.losses.softmax import Softmax
 
@@ -122,11 +122,6 @@ class Sums:
     slope_size: Array
     mean_image: Array
 
-    @classmethod
-    def unpack(cls, packed: Array) -> Sums:
-        """From the vector that `projfree.data.rows` describes, without the values of further points."""
-        return cls(*packed[:SCALARS].tolist(), *packed[SCALARS:].reshape(PER_OUTPUT, -1))
-
     def recentre(self, curvature: float) -> Array:
         """For a quadratic loss, move to the exact intercept; return by how much it moves."""
         shift: Array = -self.slope / curvature
@@ -218,7 +213,7 @@ class Curvatures(Step):
             p = self.loss.mean(u)
             h = weigh(2.0 * p * (1.0 - p), rows.s)
         else:
-            h = Curvature(self.loss, u, rows, model=True).h
+            h = weigh(np.abs(self.loss.second(u, rows.y)), rows.s)
         if self.damping > 0.0:
             h = np.maximum(h, self.damping * weigh(np.abs(self.loss.derivative(u, rows.y)), rows.s))
         return h, np.ravel(by_column(h))

@@ -157,39 +157,12 @@ def minimize(
             status = run_steps(run, callbacks, check_start)
         if run.certificate is None:
             status = run.certify(status) or status
-    result = _result(run, status, chosen, compile_seconds() - compiled)
-    if result.compile_seconds > 0.0:
-        log.info("compiled in %.1f s, once: the next process finds the code on disk", result.compile_seconds)
-    log.info("%s: %s after %d iterations", type(run.solver).__name__, result.status, result.n_iter)
-    return result
-
-
-def run_steps(run: Run, callbacks: Sequence[Callback], check_start: bool = False) -> Status:
-    """Make steps until one of the conditions for stopping holds."""
-    try:
-        status = run.certify() if check_start else None
-        while status is None and (status := run.stopped()) is None:
-            run.advance()
-            if any([callback(run) for callback in callbacks]):
-                return Status.CALLBACK
-        return status
-    except Expired:  # in the middle of a step, which is dropped
-        return Status.TIME_LIMIT
-    except KeyboardInterrupt:
-        return Status.INTERRUPTED
-    except NotFiniteError as error:
-        log.warning("iteration %d: %s", run.iteration + 1, error)
-        return Status.NOT_FINITE
-
-
-def _result(run: Run, status: Status, chosen: Plan | None, compiled: float) -> Result:
-    """The result of a run."""
     assert run.certificate is not None
-    short = status in (Status.MAX_ITER, Status.PRECISION) and run.iteration > 0
-    if short and not run.f.reported.structure.predictions and not run.value < run.first_value:
+    f, short = run.f, status in (Status.MAX_ITER, Status.PRECISION) and run.iteration > 0
+    if short and not f.reported.structure.predictions and not run.value < run.first_value:
         status = Status.STALLED
-    kept = {name: getattr(run.state, name) for name in kept_fields(type(run.state))}
-    return Result(
+    problem, kind = fingerprint(f, ball, run.solver), type(run.state)
+    result = Result(
         w=run.best.w.copy(),
         intercept=None if run.best.intercept is None else run.best.intercept.copy(),
         value=run.value,
@@ -202,12 +175,48 @@ def _result(run: Run, status: Status, chosen: Plan | None, compiled: float) -> R
         status=status,
         trace=run.trace,
         certificate=run.certificate,
-        state=type(run.state)(**kept, solver=run.solver, problem=fingerprint(run.f, run.ball, run.solver)),
+        state=kind(
+            **{name: getattr(run.state, name) for name in kept_fields(kind)}, solver=run.solver, problem=problem
+        ),
         solver=run.solver,
         multiplier=run.multiplier,
         plan=chosen,
-        compile_seconds=compiled,
+        compile_seconds=compile_seconds() - compiled,
     )
+    if result.compile_seconds > 0.0:
+        log.info("compiled in %.1f s, once: the next process finds the code on disk", result.compile_seconds)
+    log.info("%s: %s after %d iterations", type(run.solver).__name__, result.status, result.n_iter)
+    return result
+
+
+def run_steps(run: Run, callbacks: Sequence[Callback], check_start: bool = False) -> Status:
+    """Make steps until one of the conditions for stopping holds."""
+    f = run.opened
+    try:
+        if not (run.iteration or f.structure.predictions or same(run.state.x.w, run.centre)):
+            _ = run.scale  # the size of a user's function at the centre tells what is rounding at a good start
+        status = run.certify() if check_start else None
+        while status is None:
+            if run.certifies and run.iteration and run.is_due():
+                status = run.certify()
+            if status is None and run.iteration >= run.max_iter:
+                status = Status.MAX_ITER
+            if status is None and expired():
+                status = Status.TIME_LIMIT
+            if status is None:
+                begun, compiled = time.perf_counter(), compile_seconds()
+                state = run.solver.step(run.opened, run.ball, run.state)
+                run.add(state, begun, compiled)
+                if any([callback(run) for callback in callbacks]):
+                    return Status.CALLBACK
+        return status
+    except Expired:  # in the middle of a step, which is dropped
+        return Status.TIME_LIMIT
+    except KeyboardInterrupt:
+        return Status.INTERRUPTED
+    except NotFiniteError as error:
+        log.warning("iteration %d: %s", run.iteration + 1, error)
+        return Status.NOT_FINITE
 
 
 # ---------------------------------------------------------------- arguments
@@ -392,22 +401,19 @@ class Run:
         gap = self.gap
         return gap / self.scale if math.isfinite(gap) else math.inf
 
-    def stopped(self) -> Status | None:
-        """Why the run should end now; None if it should continue."""
-        done = self.iteration > 0 and self.state.done
-        due = self.iteration > 0 and self.passes >= self.next_certificate
+    def is_due(self) -> bool:
+        """Whether the certificate should be recomputed, because the run seems to be at its end."""
+        if self.state.done or (self.f.convex and not self.convex):
+            return True
+        if self.passes < self.next_certificate:
+            return False
         # The scale may cost a read: it is computed only if there is a gap.
-        reached = due and math.isfinite(self.gap) and self.gap <= max(self.tol * self.scale, self._precision())
+        if math.isfinite(self.gap) and self.gap <= max(self.tol * self.scale, self._precision()):
+            return True
         # The bound of a step that did not optimise the intercept is lowered by the derivative along it, and the
         # certificate will prove more.
-        lowered = due and self.state.evaluation is not None and self.state.evaluation.rest is not None
-        reached = reached or (lowered and self.state.gap <= 0.5 * self.tol * self.scale)
-        contradicted = self.f.convex and not self.convex
-        if self.certifies and (contradicted or done or reached) and (status := self.certify()) is not None:
-            return status
-        if self.iteration >= self.max_iter:
-            return Status.MAX_ITER
-        return Status.TIME_LIMIT if expired() else None
+        lowered = self.state.evaluation is not None and self.state.evaluation.rest is not None
+        return lowered and self.state.gap <= 0.5 * self.tol * self.scale
 
     def _precision(self) -> float:
         """The gap below which rounding, or the smoothing of the function, decides, not the solver."""
@@ -439,13 +445,12 @@ class Run:
             return Status.SMOOTHED if smoothed else Status.PRECISION
         return stopped
 
-    def advance(self) -> None:
-        """Make one step of the solver, record what it found, and take a tangent for the certificate if one is due."""
-        begun, compiled, value = time.perf_counter(), compile_seconds(), self.value
-        f, before, self.certificate = self.opened, self.state.x, None
-        if not (self.iteration or f.structure.predictions or same(before.w, self.centre)):
-            _ = self.scale  # the size of a user's function at the centre tells what is rounding at a good start
-        state = self.solver.step(f, self.ball, self.state)
+    def add(self, state: State, begun: float, compiled: float) -> None:
+        """Record what a step has found, and take a tangent for the certificate if one is due.
+
+        The step was ``begun`` at that time, when that many seconds had gone to compiling.
+        """
+        f, before, value, self.certificate = self.opened, self.state.x, self.value, None
         if self.lower_bound.factored and (short := compressed(self.ball, state.x.w)) is not state.x.w:
             state = replace(state, x=f.point(short, state.x.intercept))
         # A step that the deadline has ended early says nothing about what was possible.

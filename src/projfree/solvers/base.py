@@ -161,17 +161,11 @@ def evaluation_at_iterate(f: SmoothFunction, state: State) -> Evaluation:
     return here if here is not None and here.point.w is state.x.w else f.evaluate(state.x, keep=True)
 
 
-def falls_enough(there: float, value: float, expected: float) -> bool:
-    """Whether the value ``there`` is as far below ``value`` as the expected decrease asks for, up to rounding."""
-    return is_rounding(there - value + ARMIJO * expected, value)
-
-
-def step_towards(f: SmoothFunction, here: Evaluation, v: Point, expected: float) -> tuple[Evaluation, float]:
-    """The evaluation of ``v`` where f falls enough there, else of the minimiser on the way; and the step size."""
-    there = f.evaluate(v, keep=True)
-    if falls_enough(there.value, here.value, expected):
+def step_towards(f: SmoothFunction, here: Evaluation, there: Evaluation, expected: float) -> tuple[Evaluation, float]:
+    """``there`` where f falls enough, else the evaluation of the minimiser on the way; and the step size."""
+    if is_rounding(there.value - here.value + ARMIJO * expected, here.value):
         return there, 1.0
-    hull = f.hull((here.point, v), here.slope.gradient)
+    hull = f.hull((here.point, there.point), here.slope.gradient)
     place = hull.minimise(np.zeros(1))
     return f.evaluate(hull.mix(place), keep=True), float(place[0])
 
@@ -185,10 +179,11 @@ def newton_step(
     where neither lowers the value or the gap, or where the gap is rounding.
     """
     x, g = here.point, here.slope.gradient
-    new, gamma = step_towards(f, here, v, max(0.0, inner(g, x.w - v.w)))
+    new, gamma = step_towards(f, here, f.evaluate(v, keep=True), max(0.0, inner(g, x.w - v.w)))
     bound, done = GapBound.of(ball, new, f.convex, *multipliers), is_rounding(gap, here.value)
     if here.value - new.value < POOR * gap and not bound.gap < (1.0 - POOR) * gap:
-        other, share = step_towards(f, here, f.point(ball.lmo(g), x.intercept), gap)
+        vertex = f.evaluate(f.point(ball.lmo(g), x.intercept), keep=True)
+        other, share = step_towards(f, here, vertex, gap)
         if other.value < min(here.value, new.value):
             new, gamma, bound = other, share, GapBound.of(ball, other, f.convex, *multipliers)
         elif not (new.value < here.value or bound.gap < gap):

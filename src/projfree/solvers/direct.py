@@ -15,7 +15,7 @@ from projfree.objectives.rounding import is_rounding
 from projfree.sets.base import ConstraintSet
 from projfree.sets.constrained import Constrained
 from projfree.sets.quadratic import minimise_model
-from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, falls_enough, newton_step
+from projfree.solvers.base import ARMIJO, GapBound, Solver, State, evaluation_at_iterate, newton_step
 from projfree.solvers.choose import memory_limit
 
 #: A Hessian is used again while the Frank-Wolfe gap falls by this factor in a step, as it does with a new one; where f
@@ -165,7 +165,7 @@ class ConstrainedNewton(Solver):
             shift = -(w - x.w).ravel() @ response - (inverse @ rest if rest.size else 0.0)
             near = f.point(w, x.intercept + shift.reshape(x.intercept.shape))
             new, expected = f.evaluate(near, keep=True, near=True), inner(g, x.w - w) - float(shift[: rest.size] @ rest)
-            if falls_enough(new.value, here.value, expected):
+            if is_rounding(new.value - here.value + ARMIJO * expected, here.value):
                 after, done = GapBound.of(ball, new, f.convex, y, before.multipliers), is_rounding(expected, here.value)
                 found = {"x": new.point, "gamma": 1.0, "evaluation": new, "bound": after, "done": done}
         if found is None:

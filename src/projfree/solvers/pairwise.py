@@ -214,7 +214,7 @@ class PairwiseFrankWolfe(Solver):
             target = (_away if self.away else _pairwise)(active.weights, slopes)
         expected, end = float(slopes @ (active.weights - target)), f.point(active.mixture(target), x.intercept)
         if K is not None:
-            there, gamma = step_towards(f, here, end, expected)
+            there, gamma = step_towards(f, here, f.evaluate(end, keep=True), expected)
             memory = state.memory
         else:
             hull = f.hull((x, end), g)
