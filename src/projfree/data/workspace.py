@@ -107,15 +107,14 @@ class LocalWorkspace(Workspace):
             images, n = [self._image(x) for x in points], self.data.n
             self._drop(points)
             cut = Blocks(n, 4 * Blocks.of(n).rows)  # predictions alone are worked on faster than rows are read
+            if cut.count == 1:
+                return step.block(self.data.rows(slice(0, n)), *images)[1]
             found: list[Any] = [None] * cut.count
 
             def block(k: int) -> None:
                 rows = cut.block(k)
                 found[k] = step.block(self.data.rows(rows), *[image[rows] for image in images])[1]
 
-            if cut.count == 1:
-                block(0)
-                return np.asarray(found[0])
             over_blocks(block, cut.count, self.data.threads)
             return tree_sum(np.stack(found))
 

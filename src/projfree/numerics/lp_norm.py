@@ -41,7 +41,7 @@ def row_norms(x: Array, p: float) -> Array:
             return np.asarray(largest)
         finite = (largest > 0.0) & (largest < math.inf)
         size /= np.where(finite, largest, 1.0)[..., None]
-        return np.asarray(largest * np.add.reduce(_raise(size, p), axis=-1) ** (1.0 / p))
+        return np.asarray(largest * np.add.reduce(np.power(size, p, out=size), axis=-1) ** (1.0 / p))
 
 
 def lp_norm(x: Array, p: float) -> float:

@@ -14,7 +14,6 @@ from projfree.checks import Array, flag, instance
 from projfree.data.base import Data
 from projfree.data.gram import largest_eigenvalue
 from projfree.data.rows import PER_OUTPUT, SCALARS
-from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import Loss, SmoothedLoss
 from projfree.losses.softmax import Softmax
@@ -129,36 +128,28 @@ class Objective(SmoothFunction):
             return Evaluation(x, math.nan)
         b = (None,) * len(points) if self.intercept is None else self.intercept.locate(self.workspace, points, near)
         if tangent:
-            keep = keep or self._exact
-            value, m, further, at, rest = self._tangent(self.workspace, points, b, keep=keep, near=near)
+            packed, g = self.workspace.sweep(TangentSums(self.loss, b), points, keep=keep or self._exact)
+            packed, further = np.split(packed, [len(packed) - len(also)])
+            value, m, at, rest = self._minorant(packed, g, b[0], near)
             # A search for the intercept ends early at a deadline, which the check at exit has not.
             fresh = not (x.of or near or held or self._exact or expired())
-            values = tuple([Evaluation(p.alone(c), v) for p, c, v in zip(also, b[1:], further, strict=True)])
-            found = Evaluation(x.alone(at), value, m, values, rest=rest, fresh=fresh)
+            values = [Evaluation(p.alone(c), v) for p, c, v in zip(also, b[1:], further.tolist(), strict=True)]
+            found = Evaluation(x.alone(at), value, m, tuple(values), rest=rest, fresh=fresh)
         else:
             found = Evaluation(x.alone(b[0]), float(self.workspace.fold(ValueSum(self.loss, b[0]), (x,))[0]))
         if self._exact or self.structure.smoothing_error:
             found = self._report(found)
         return self._memory.keep(found)
 
-    def _tangent(
-        self,
-        workspace: Workspace,
-        points: tuple[Point, ...],
-        b: tuple[Array | None, ...],
-        *,
-        keep: bool = False,
-        near: bool = False,
-    ) -> tuple[float, Minorant, list[float], Array | None, Array | None]:
-        """What one read finds with intercepts as given.
+    def _minorant(
+        self, packed: Array, g: Any, b: Array | None, near: bool = False
+    ) -> tuple[float, Minorant, Array | None, Array | None]:
+        """The value and the tangent that the sums of one read make, the intercept there and the derivative in it.
 
-        The value and the tangent at the first point, the values at the others, the intercept of the first, and the
-        derivative there where it is one ``near`` the best.
+        The derivative is None where the intercept ``b`` is the best one, or has become so, and not one ``near`` it.
         """
-        packed, g = workspace.sweep(TangentSums(self.loss, b), points, keep=keep)
-        own = len(packed) - len(points) + 1
-        sums = Sums(*packed[:SCALARS].tolist(), *packed[SCALARS:own].reshape(PER_OUTPUT, -1))
-        at, moved, rest = b[0], 0.0, None
+        sums = Sums(*packed[:SCALARS].tolist(), *packed[SCALARS:].reshape(PER_OUTPUT, -1))
+        at, moved, rest = b, 0.0, None
         stats, rounding = self.data.column_stats, self.structure.rounding
         assert rounding is not None
         if self.intercept is not None and at is not None:
@@ -176,7 +167,7 @@ class Objective(SmoothFunction):
         constant_error += steep * off.targets + 2.0 * off.targets_left**2
         gradient_error += steep * off.features + moved
         m = Minorant(sums.value - sums.along, g, constant_error, gradient_error, 2.0 * off.features_left**2)
-        return sums.value, m, packed[own:].tolist(), at, rest
+        return sums.value, m, at, rest
 
     def _report(self, found: Evaluation) -> Evaluation:
         """An evaluation of a smoothed loss with that of the reported function, which exceeds it by so much at most.
@@ -210,7 +201,8 @@ class Objective(SmoothFunction):
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
         b = (None,) if self.intercept is None else self.intercept.locate(self.workspace, (x,), near=True)
-        return Minorant(-np.inf, self._tangent(self.workspace.sample(m, rng), (x,), b)[1].gradient)
+        packed, g = self.workspace.sample(m, rng).sweep(TangentSums(self.loss, b), (x,))
+        return Minorant(-math.inf, self._minorant(packed, g, b[0])[1].gradient)
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None) -> Hull:
         loss, intercept = self.loss, self.intercept
