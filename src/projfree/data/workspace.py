@@ -30,7 +30,7 @@ class Workspace(ABC):
     #: The workspace whose rows this one has a sample of, and into which it counts.
     _whole: Workspace | None = None
 
-    def count(self, rows: int) -> None:
+    def _count(self, rows: int) -> None:
         """Count rows that were read, for samples in the workspace that they were drawn from."""
         (self if self._whole is None else self._whole).rows_read += rows
 
@@ -93,7 +93,7 @@ class LocalWorkspace(Workspace):
             read_once = data.run if data.scaling is None else data.read
             found = read_once(Pass(step, data, tuple(read.values()), tuple(sources), tuple(stores), outputs))
             if read or data.adjoint_reads:
-                self.count(data.n)
+                self._count(data.n)
             # Only now, so that an interrupted pass leaves the workspace as it was.
             self._images.update({x.handle: own for x, own in zip(points, stores, strict=True) if own is not None})
             self._drop(points)
@@ -136,7 +136,7 @@ class LocalWorkspace(Workspace):
                     self.sweep(FormImages(), [x], keep=True)
                 return columns, np.asarray(step.block(data.rows(slice(0, data.n)), self._image(x))[0])
             image = self._image(x) if held else None
-            self.count(data.n)
+            self._count(data.n)
 
             def weights(rows: slice, table: Any) -> Array:
                 """The residuals of the step, whose predictions are formed in the same read where they are not held."""

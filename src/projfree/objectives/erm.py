@@ -231,14 +231,14 @@ class Objective(SmoothFunction):
 
     def quadratic_form(self) -> QuadraticForm | None:
         if self.structure.quadratic_form and "quadratic form" not in self.shared:
-            self.workspace.count(self.data.n)  # first, for a read that a deadline cuts short counts as well
+            self.workspace.rows_read += self.data.n  # first, for a read that a deadline cuts short counts as well
             form = gram_form(self.data.gram(), self.fit_intercept, self.data.column_stats.errors)
             self.shared["quadratic form"] = form
         return self.shared.get("quadratic form")
 
     def smoothness(self) -> float:
         smoothness = smoothness_of(self.loss)
-        self.workspace.count(self.data.n if self.data.column_stats.terms else 0)
+        self.workspace.rows_read += self.data.n if self.data.column_stats.terms else 0
         return smoothness * largest_eigenvalue(self.data, centred=self.fit_intercept and self.convex)
 
     def fingerprint(self) -> str:

@@ -70,7 +70,7 @@ class Rounding:
     @classmethod
     def of(cls, loss: Loss, data: Data, outputs: tuple[int, ...]) -> Rounding:
         """That of an objective without an intercept."""
-        units, floor = data.rounding_units + 2.0 * loss.rounding + 8.0 + sum(outputs), 0.0
+        units, floor = data.rounding_units + 2.0 * loss.rounding + FEW + sum(outputs), 0.0
         if isinstance(loss, LogLinkLoss):
             zero = Point(zeros(data.shape(outputs)))  # whose predictions take no read
             floor = float(data.open().fold(FloorSum(loss), (zero,))[0])

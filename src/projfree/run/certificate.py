@@ -16,7 +16,7 @@ from projfree.losses.base import Loss
 from projfree.objectives import Objective, SmoothFunction
 from projfree.objectives.base import Evaluation
 from projfree.objectives.blackbox import NotFiniteError
-from projfree.objectives.rounding import FEW, Rounding, reported_value
+from projfree.objectives.rounding import FEW, ROUNDING, Rounding, reported_value
 from projfree.sets.base import ConstraintSet, NormBall, frank_wolfe_gap
 from projfree.sets.constrained import Constrained, tightened
 from projfree.sets.free import WithFree
@@ -137,7 +137,7 @@ class Certificate:
         else:
             sums = _sum_rounding(ball, f, here, z, rounding)
             # Of the support, twice; one that is only known roughly is still a function of its argument.
-            of_support = 2.0 * (ball.support_error(m.gradient, support) + 4.0 * UNIT * size)
+            of_support = 2.0 * (ball.support_error(m.gradient, support) + ROUNDING * size)
             of_value, of_bound = of_value + sums[0], sums[1] + min(of_support, AGREEMENT * size)
             # The witness lies in the set or near it, and has the best intercept of a point of the set: one far away
             # would excuse any claim by its own rounding. Accelerated methods evaluate x + b (x - y) with x and y in the

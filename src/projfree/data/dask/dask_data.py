@@ -181,7 +181,7 @@ class DaskWorkspace(Workspace):
 
     def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
         found: tuple[Array, Any] = self._run("sweep", step, _plain(points))
-        self.count(self._rows)
+        self._count(self._rows)
         return found
 
     def fold(self, step: Step, points: Sequence[Point]) -> Array:
@@ -189,7 +189,7 @@ class DaskWorkspace(Workspace):
             return np.zeros(0)  # predictions are not kept, so there is nothing to form beforehand
         sums = np.asarray(self._run("fold", step, _plain(points)))
         if not all(self.holds(x) for x in points):
-            self.count(self._rows)
+            self._count(self._rows)
         return sums
 
     def holds(self, x: Point) -> bool:
@@ -214,7 +214,7 @@ class DaskWorkspace(Workspace):
         if wanted.centred:
             wanted = replace(wanted, centre=self._data._stats.centre)
         moments: Array = self._run("moments", step, *_plain([x]), wanted)
-        self.count(self._rows)
+        self._count(self._rows)
         return moments
 
     def _run(self, name: str, *arguments: Any) -> Any:
