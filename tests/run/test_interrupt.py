@@ -85,17 +85,17 @@ def test_in_the_middle_of_a_read(name, case, monkeypatch):
 
 
 class Finger:
-    """Presses Ctrl-C at the n-th line of the package that runs within `advance`."""
+    """Presses Ctrl-C at the n-th line of the package that runs in a step, or in what is learned from it."""
 
     def __init__(self, moment: int) -> None:
         self.moment, self.lines, self.inside = moment, 0, False
 
     def __call__(self, frame, event, arg):
-        advance = frame.f_code.co_name == "advance"
+        part = frame.f_code.co_name in ("step", "learn_step")
         if event == "call":
-            self.inside = self.inside or advance
+            self.inside = self.inside or part
             return self if self.inside and frame.f_code.co_filename.startswith(PACKAGE) else None
-        if event == "return" and advance:
+        if event == "return" and part:
             self.inside = False
         if event == "line" and self.inside:
             self.lines += 1

@@ -206,7 +206,7 @@ def run_steps(run: Run, callbacks: Sequence[Callback], check_start: bool = False
             if status is None:
                 begun, compiled = time.perf_counter(), compile_seconds()
                 state = run.solver.step(run.opened, run.ball, run.state)
-                run.add(state, begun, compiled)
+                run.learn_step(state, begun, compiled)
                 if any([callback(run) for callback in callbacks]):
                     return Status.CALLBACK
         return status
@@ -445,7 +445,7 @@ class Run:
             return Status.SMOOTHED if smoothed else Status.PRECISION
         return stopped
 
-    def add(self, state: State, begun: float, compiled: float) -> None:
+    def learn_step(self, state: State, begun: float, compiled: float) -> None:
         """Record what a step has found, and take a tangent for the certificate if one is due.
 
         The step was ``begun`` at that time, when that many seconds had gone to compiling.
