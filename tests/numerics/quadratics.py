@@ -48,3 +48,10 @@ def rounding(H, b, p, radius, w):
     """What a gap may be off by: the rounding of the gradient, entry by entry."""
     eps = float(np.finfo(float).eps)
     return eps * radius * lp_norm(np.abs(H) @ np.abs(w) + np.abs(b), conjugate(p))
+
+
+def is_exact(H, b, p, radius, w):
+    """Whether w lies in the ball, with a gap of at most a few roundings of its terms."""
+    floor = rounding(H, b, p, radius, w)
+    few = 32.0 * (floor + 4.0 * float(np.finfo(float).eps) * radius * lp_norm(H @ w - b, conjugate(p))) + 20.0 * floor
+    return lp_norm(w, p) <= radius * (1.0 + 1e-13) and gap(H, b, p, radius, w) <= few

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numerics.quadratics import deficient, draw, gap, rounding, value
+from numerics.quadratics import deficient, draw, gap, is_exact, value
 
 from projfree.numerics.lp_norm import conjugate, lp_norm
 from projfree.numerics.lp_quadratic import minimise_quadratic
@@ -16,18 +16,11 @@ SHARP = (1.0, 1.001, 1.02, 1.1, 1.5, 1.9, 2.0, 2.5, 5.0, 50.0, np.inf)
 
 
 def solved(H, b, p, radius, **settings):
-    """The solution, after its own claims have been checked."""
-    found = minimise_quadratic(H, b, p, radius, **settings)
-    assert found.w.shape == b.shape
-    assert lp_norm(found.w, p) <= radius * (1.0 + 1e-13)
-    true = gap(H, b, p, radius, found.w)
-    noise = rounding(H, b, p, radius, found.w)
-    assert abs(true - found.gap) <= 20.0 * noise + 1e-300
-    assert found.multiplier == pytest.approx(
-        lp_norm(b - H @ found.w, conjugate(p)), rel=1e-6, abs=20.0 * noise / radius
-    )
-    assert found.exact, (found.gap / found.floor, found.steps)
-    return found
+    """The minimiser, after a check that it is one."""
+    w = minimise_quadratic(H, b, p, radius, **settings)
+    assert w.shape == b.shape
+    assert is_exact(H, b, p, radius, w)
+    return w
 
 
 @given(
@@ -42,7 +35,7 @@ def test_the_gap_closes(seed, d, p, digits, log_rho, outputs):
     H, b, radius = draw(np.random.default_rng(seed), d, 10.0**digits, p, np.exp(log_rho), outputs)
     found = solved(H, b, p, radius)
     if log_rho < 0.0:  # else the minimiser without the ball is in it
-        assert lp_norm(found.w, p) == pytest.approx(radius, rel=1e-4)
+        assert lp_norm(found, p) == pytest.approx(radius, rel=1e-4)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 25), st.sampled_from(SHARP), st.floats(0.0, 6.0))
@@ -50,8 +43,7 @@ def test_a_minimiser_on_the_sphere_itself(seed, d, p, digits):
     """With the multiplier zero on the boundary nothing is well-conditioned; the value is right all the same."""
     H, b, radius = draw(np.random.default_rng(seed), d, 10.0**digits, p, 1.0)
     found = minimise_quadratic(H, b, p, radius)
-    assert lp_norm(found.w, p) <= radius * (1.0 + 1e-13)
-    assert found.exact or found.gap <= 1e-10 * abs(value(H, b, found.w))
+    assert is_exact(H, b, p, radius, found) or gap(H, b, p, radius, found) <= 1e-10 * abs(value(H, b, found))
 
 
 @given(st.integers(0, 10**6), st.integers(2, 25), st.sampled_from(SHARP), st.floats(-3.0, 3.0))
@@ -74,9 +66,9 @@ def test_a_minimiser_inside_though_the_shortest_lies_outside(p, factor):
     radius = factor * lp_norm(w, p)
     found = solved(H, H @ w, p, radius)
     least = value(H, H @ w, w)
-    assert value(H, H @ w, found.w) >= least - 1e-12 * abs(least)
+    assert value(H, H @ w, found) >= least - 1e-12 * abs(least)
     if factor > 1.0:
-        assert value(H, H @ w, found.w) == pytest.approx(least, rel=1e-9)
+        assert value(H, H @ w, found) == pytest.approx(least, rel=1e-9)
 
 
 @pytest.mark.parametrize("p", EXPONENTS)
@@ -95,16 +87,15 @@ def test_ties_duplicates_and_empty_columns(p, radius):
 def test_one_feature(p):
     for b in (-3.0, 1e-200, 0.5):
         found = minimise_quadratic(np.array([[2.0]]), np.array([b]), p, 1.0)
-        assert found.w[0] == pytest.approx(np.clip(b / 2.0, -1.0, 1.0), rel=1e-14)
+        assert found[0] == pytest.approx(np.clip(b / 2.0, -1.0, 1.0), rel=1e-14)
 
 
 @pytest.mark.parametrize("p", EXPONENTS)
 def test_linear_functions(p):
     """H = 0 gives the vertex of b, and so does a slope along a direction without curvature."""
     b = np.array([3.0, -1.0, 0.5])
-    assert value(np.zeros((3, 3)), b, solved(np.zeros((3, 3)), b, p, 2.0).w) == pytest.approx(
-        -2.0 * lp_norm(b, conjugate(p)), rel=1e-12
-    )
+    lowest = value(np.zeros((3, 3)), b, solved(np.zeros((3, 3)), b, p, 2.0))
+    assert lowest == pytest.approx(-2.0 * lp_norm(b, conjugate(p)), rel=1e-12)
     solved(np.diag([1.0, 0.0, 2.0]), b, p, 2.0)
 
 
@@ -112,9 +103,9 @@ def test_linear_functions(p):
 @pytest.mark.parametrize("scale", [1e-120, 1e120])
 def test_every_scale(p, scale):
     H, b, radius = draw(np.random.default_rng(3), 8, 100.0, p, 0.5)
-    w = solved(H, b, p, radius).w
-    np.testing.assert_allclose(solved(H * scale, b * scale, p, radius).w, w, rtol=1e-9, atol=1e-9 * radius)
-    np.testing.assert_allclose(solved(H, b * scale, p, radius * scale).w / scale, w, rtol=1e-9, atol=1e-9 * radius)
+    w = solved(H, b, p, radius)
+    np.testing.assert_allclose(solved(H * scale, b * scale, p, radius), w, rtol=1e-9, atol=1e-9 * radius)
+    np.testing.assert_allclose(solved(H, b * scale, p, radius * scale) / scale, w, rtol=1e-9, atol=1e-9 * radius)
 
 
 @pytest.mark.parametrize("p", EXPONENTS)
@@ -122,15 +113,16 @@ def test_columns_share_the_ball(p):
     """Entry by entry the norm of a matrix is that of a long vector, whose matrix has blocks."""
     rng = np.random.default_rng(7)
     H, b, radius = draw(rng, 6, 1e3, p, 0.4, (3,))
-    w = solved(H, b, p, radius).w
-    long = solved(np.kron(H, np.eye(3)), b.ravel(), p, radius).w
+    w = solved(H, b, p, radius)
+    long = solved(np.kron(H, np.eye(3)), b.ravel(), p, radius)
     np.testing.assert_allclose(w, long.reshape(6, 3), atol=1e-7 * radius)
 
 
 @pytest.mark.parametrize("p", EXPONENTS)
 def test_the_multiplier_falls_as_the_radius_grows(p):
     H, b, radius = draw(np.random.default_rng(4), 15, 1e4, p, 1.0)
-    multipliers = [solved(H, b, p, rho * radius).multiplier for rho in (0.01, 0.1, 0.5, 0.9, 1.1)]
+    points = [solved(H, b, p, rho * radius) for rho in (0.01, 0.1, 0.5, 0.9, 1.1)]
+    multipliers = [lp_norm(H @ w - b, conjugate(p)) for w in points]
     assert multipliers == sorted(multipliers, reverse=True)
     assert multipliers[-1] <= 1e-9 * multipliers[0]
 
@@ -144,11 +136,11 @@ def test_the_multiplier_falls_as_the_radius_grows(p):
     st.integers(0, 10**6),
 )
 def test_every_size_has_an_answer(p, radius, scale, far, near, seed):
-    """Feasible and finite, with a gap that is as claimed and no worse than that of zero but for rounding."""
+    """Feasible and finite, with a gap that is no worse than that of zero but for rounding."""
     rng = np.random.default_rng(seed)
     X = scale + rng.standard_normal((9, 4)) if far else scale * rng.standard_normal((9, 4))
     H, b, start = X.T @ X / 9, X.T @ rng.standard_normal((9, 2)) / 9, rng.standard_normal((4, 2))
     found = minimise_quadratic(H, b, p, radius, None if near is None else start * (near * radius / np.abs(start).sum()))
-    assert np.isfinite(found.w).all()
-    assert lp_norm(found.w, p) <= radius * (1.0 + 1e-9)
-    assert found.gap <= max(radius * lp_norm(b, conjugate(p)), 32.0 * found.floor)
+    assert np.isfinite(found).all()
+    assert lp_norm(found, p) <= radius * (1.0 + 1e-9)
+    assert gap(H, b, p, radius, found) <= radius * lp_norm(b, conjugate(p)) or is_exact(H, b, p, radius, found)

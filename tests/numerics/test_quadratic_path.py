@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numerics.quadratics import gap, value
 
 from projfree.numerics.lp_norm import conjugate, lp_norm
 from projfree.numerics.lp_quadratic import minimise_quadratic
@@ -13,9 +14,7 @@ def solve_path(H, b, p, radii):
     """The minimisers for increasing radii, each begun at the last."""
     points = []
     for radius in radii:
-        points.append(
-            minimise_quadratic(H, b, p, float(radius), points[-1].w if points and points[-1].w.any() else None)
-        )
+        points.append(minimise_quadratic(H, b, p, float(radius), points[-1] if points and points[-1].any() else None))
     return points
 
 
@@ -39,24 +38,19 @@ def test_every_point_minimises_over_its_ball(seed, d, rows, p, outputs):
     radii = np.geomspace(1e-3, 100.0, 9) * lp_norm(b, 2.0)
     path = solve_path(H, b, p, radii)
     size = lp_norm(b, conjugate(p))
-    for one, r in zip(path, radii, strict=True):
-        w, gap, multiplier = one.w, one.gap, one.multiplier
-        g = H @ w - b
+    for w, r in zip(path, radii, strict=True):
         assert lp_norm(w, p) <= r * (1 + 1e-12)
-        assert multiplier == pytest.approx(lp_norm(g, conjugate(p)), rel=1e-9, abs=1e-12 * size)
-        assert np.vdot(g, w) + r * lp_norm(g, conjugate(p)) == pytest.approx(gap, abs=1e-9 * size * r)
-        assert gap <= 1e-8 * size * r
+        assert gap(H, b, p, r, w) <= 1e-8 * size * r
         alone = minimise_quadratic(H, b, p, float(r))
-        value = [0.5 * np.vdot(v, H @ v) - np.vdot(b, v) for v in (w, alone.w)]
-        assert value[0] <= value[1] + alone.gap + 1e-9 * size * r
+        assert value(H, b, w) <= value(H, b, alone) + gap(H, b, p, r, alone) + 1e-9 * size * r
 
 
 def test_a_matrix_without_full_rank():
     H, b = np.diag([1.0, 0.0]), np.array([1.0, 1.0])  # the second direction falls without end
     for p in (1.0, 2.0):
         path = solve_path(H, b, p, np.array([0.5, 3.0]))
-        assert all(one.gap <= 1e-9 for one in path)
-        np.testing.assert_allclose([lp_norm(one.w, p) for one in path], [0.5, 3.0])
+        assert all(gap(H, b, p, r, w) <= 1e-9 for w, r in zip(path, (0.5, 3.0), strict=True))
+        np.testing.assert_allclose([lp_norm(w, p) for w in path], [0.5, 3.0])
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -68,7 +62,6 @@ def test_repeated_features(shape: tuple[int, int], seed: int) -> None:
     y = X @ (rng.standard_normal(d) * (rng.random(d) < 0.5)) + rng.standard_normal(n)
     H, b = X.T @ X / n, X.T @ y / n
     radii = np.array([0.05, 0.3, 0.7, 0.99, 1.5]) * np.abs(np.linalg.lstsq(X, y, rcond=None)[0]).sum()
-    for one, r in zip(solve_path(H, b, 1.0, radii), radii, strict=True):
-        w, g = one.w, H @ one.w - b
+    for w, r in zip(solve_path(H, b, 1.0, radii), radii, strict=True):
         assert np.abs(w).sum() <= r * (1.0 + 1e-9)
-        assert g @ w + r * np.abs(g).max() <= 1e-10 * np.abs(b).max() * r
+        assert gap(H, b, 1.0, r, w) <= 1e-10 * np.abs(b).max() * r

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numerics.quadratics import draw, gap, rounding
 from scipy.optimize import brentq
 
-from projfree.numerics.secular import Unit, minimise_secular, secular_root
+from projfree.numerics.secular import UnitQuadratic, minimise_secular, secular_root
 
 
 def length(h, sizes, penalty):
@@ -39,7 +39,7 @@ def test_directions_without_curvature_or_slope():
 @given(st.integers(0, 10**6), st.integers(1, 30), st.floats(0.0, 8.0), st.floats(-3.0, 1.0), st.sampled_from([1, 4]))
 def test_the_minimiser(seed, d, digits, log_rho, outputs):
     H, b, radius = draw(np.random.default_rng(seed), d, 10.0**digits, 2.0, np.exp(log_rho), (outputs,))
-    found = minimise_secular(Unit(H, b, 2.0, radius))
-    w = radius * found.w
+    found = minimise_secular(UnitQuadratic(H, b, 2.0, radius))
+    w = radius * found.x
     assert np.linalg.norm(w) <= radius * (1.0 + 1e-14)
     assert gap(H, b, 2.0, radius, w) <= 50.0 * rounding(H, b, 2.0, radius, w)

@@ -13,7 +13,7 @@ scaled to the diagonal one, and the curve gives ``x`` and ``s`` back. The penalt
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from projfree.deadline import expired
 from projfree.numerics.linear_systems import Product
 from projfree.numerics.lp_norm import lp_norm, power
 from projfree.numerics.projections import exponents, solve_two_powers
-from projfree.numerics.secular import Solution, Unit
+from projfree.numerics.secular import Solution, UnitQuadratic
 
 #: Steps at most; 5 to 20 are usual.
 STEPS = 300
@@ -60,30 +60,32 @@ def on_curve(z: Array, h: Array, penalty: float, p: float) -> Place:
     return Place(np.where(live, x, 0.0), np.where(live, s, 0.0), alpha * np.exp(alpha * t - log_z) / rate, c)
 
 
-def minimise_on_mirror_curve(unit: Unit, start: Array | None = None, pseudo_inverse: Product | None = None) -> Solution:
+def minimise_on_mirror_curve(
+    problem: UnitQuadratic, start: Array | None = None, pseudo_inverse: Product | None = None
+) -> Solution:
     """The best point that Newton's method finds, from ``start`` if that tells of a penalty.
 
     ``pseudo_inverse`` is that of a singular matrix, whose minimisers fill a plane: where the path comes near to it
     inside the ball, that plane is one jump away.
     """
-    diagonal = unit.H.diagonal()
+    diagonal = problem.H.diagonal()
     # Any positive weights make a coordinate; those of the diagonal make its slope the same for all features.
-    h = np.maximum(diagonal, max(_EPS * float(diagonal.max()), _TINY))[:, None] + np.zeros_like(unit.b)
-    place, penalty = _first_place(unit, h, start)
-    low, high, best, idle = 0.0, 1.0, unit.check(np.zeros_like(unit.b)), 0
-    for step in range(1, STEPS + 1):
+    h = np.maximum(diagonal, max(_EPS * float(diagonal.max()), _TINY))[:, None] + np.zeros_like(problem.b)
+    place, penalty = _first_place(problem, h, start)
+    low, high, best, idle = 0.0, 1.0, problem.check(np.zeros_like(problem.b)), 0
+    for _ in range(STEPS):
         if not penalty > _TINY or not np.isfinite(place.x).all():
             break  # out of the range of doubles: the best point so far is the answer
-        image = unit.H @ place.x
-        found = unit.check(place.x, image, step)
+        image = problem.H @ place.x
+        found = problem.check(place.x, image)
         idle = 0 if found.gap < 0.5 * best.gap else idle + 1
         best = found if found.gap < best.gap else best
         if expired() or best.gap <= best.floor or idle >= (IDLE if best.exact else 8 * IDLE):
             break
-        now = linearise(unit, place, penalty, image, h)
+        now = linearise(problem, place, penalty, image, h)
         shift = now.norm_derivative(now.inner)
         ahead = now.norm + shift
-        off, weight = CLOSE * abs(ahead - 1.0), penalty * power(now.norm, unit.p)
+        off, weight = CLOSE * abs(ahead - 1.0), penalty * power(now.norm, problem.p)
         close = now.decrement <= off * off * weight and abs(shift) <= off
         if not (ahead > 0.0 and (close or now.decrement <= best.floor)):
             place = now.search(h)
@@ -91,25 +93,25 @@ def minimise_on_mirror_curve(unit: Unit, start: Array | None = None, pseudo_inve
         low, high = (penalty, high) if ahead > 1.0 else (low, penalty)
         wanted = penalty + ahead * (ahead - 1.0) / max(-now.norm_derivative(now.outer), _TINY)
         if pseudo_inverse is not None and wanted < penalty / FACTOR:
-            landed = unit.check(place.x + pseudo_inverse(unit.b - image), None, step)
+            landed = problem.check(place.x + pseudo_inverse(problem.b - image))
             best = landed if landed.gap < best.gap else best
         wanted = min(max(wanted, penalty / FACTOR), FACTOR * penalty)
         if not low < wanted < high:
             wanted = math.sqrt(max(low, high / FACTOR**2) * high)
         penalty = max(wanted, _TINY)
         place = now.leap(penalty)
-    return replace(best, steps=step)
+    return best
 
 
-def _first_place(unit: Unit, h: Array, start: Array | None) -> tuple[Place, float]:
+def _first_place(problem: UnitQuadratic, h: Array, start: Array | None) -> tuple[Place, float]:
     r"""A point of the curve and a penalty: those of ``start``, else of the vertex that :math:`H = 0` would give."""
     if start is not None and start.any():
-        pull = unit.b - unit.H @ start
-        gain, weight = float(np.vdot(pull, start)), power(lp_norm(start, unit.p), unit.p)
+        pull = problem.b - problem.H @ start
+        gain, weight = float(np.vdot(pull, start)), power(lp_norm(start, problem.p), problem.p)
         penalty = min(1.0, gain / weight) if weight > 0.0 else float(gain > 0.0)
         if penalty > _EPS:
-            return on_curve(h * start + pull, h, penalty, unit.p), penalty
-    return on_curve(unit.b, h, 1.0, unit.p), 1.0
+            return on_curve(h * start + pull, h, penalty, problem.p), penalty
+    return on_curve(problem.b, h, 1.0, problem.p), 1.0
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class MirrorStep:
     what Newton's step should bring of the penalised function, twice; ``norm`` is that of ``x``.
     """
 
-    unit: Unit
+    problem: UnitQuadratic
     place: Place
     penalty: float
     image: Array
@@ -134,7 +136,7 @@ class MirrorStep:
 
     def norm_derivative(self, direction: Array) -> float:
         """The derivative of the norm of ``x`` along a direction."""
-        p, norm = self.unit.p, self.norm
+        p, norm = self.problem.p, self.norm
         if norm == 0.0:
             return 0.0
         if p < 2.0:  # here s is the finer of the two, and its power of the norm is harmless
@@ -146,8 +148,8 @@ class MirrorStep:
         """The point that is expected at another penalty."""
         by = penalty - self.penalty
         z = self.h * (self.place.x + self.inner + by * self.outer)
-        z += self.penalty * self.place.s - self.turn - by * (self.unit.H @ self.outer)
-        return on_curve(z, self.h, penalty, self.unit.p)
+        z += self.penalty * self.place.s - self.turn - by * (self.problem.H @ self.outer)
+        return on_curve(z, self.h, penalty, self.problem.p)
 
     def search(self, diagonal: Array) -> Place:
         """Halve the step until the penalised function falls, up to rounding.
@@ -160,35 +162,35 @@ class MirrorStep:
         while True:
             for h in (self.h, diagonal):
                 z = h * (at.x + t * self.inner) + self.penalty * at.s - t * self.turn
-                trial = on_curve(z, h, self.penalty, self.unit.p)
-                if t < _EPS or self._penalised(trial.x, self.unit.H @ trial.x) <= now + 64 * _EPS * abs(now):
+                trial = on_curve(z, h, self.penalty, self.problem.p)
+                if t < _EPS or self._penalised(trial.x, self.problem.H @ trial.x) <= now + 64 * _EPS * abs(now):
                     return trial
             t *= 0.5
 
     def _penalised(self, x: Array, image: Array) -> float:
-        p = self.unit.p
-        return float(np.vdot(0.5 * image - self.unit.b, x) + self.penalty / p * power(lp_norm(x, p), p))
+        p = self.problem.p
+        return float(np.vdot(0.5 * image - self.problem.b, x) + self.penalty / p * power(lp_norm(x, p), p))
 
 
-def linearise(unit: Unit, place: Place, penalty: float, image: Array, diagonal: Array) -> MirrorStep:
+def linearise(problem: UnitQuadratic, place: Place, penalty: float, image: Array, diagonal: Array) -> MirrorStep:
     """The step at a point of the curve; columns share nothing but the penalty. Cost: a Cholesky inverse a column."""
     x, s, a, c = place
-    residual = image - unit.b + penalty * s
+    residual = image - problem.b + penalty * s
     inner, outer, root, h = np.zeros_like(x), np.zeros_like(x), np.sqrt(a), diagonal.copy()
     for j in range(x.shape[1]):
         # Entries whose x takes next to nothing of a step stand still.
         on = np.flatnonzero(diagonal[:, j] * a[:, j] > _EPS**2)
         if len(on):
             scale = root[on, j]
-            M = (unit.H if len(on) == len(x) else unit.H[np.ix_(on, on)]) * scale * scale[:, None]
+            M = (problem.H if len(on) == len(x) else problem.H[np.ix_(on, on)]) * scale * scale[:, None]
             M.flat[:: len(on) + 1] += c[on, j]
             y, inverse = solve_unit_diagonal(M, -scale[:, None] * np.column_stack([residual[on, j], s[on, j]]))
             inner[on, j], outer[on, j] = scale * y[:, 0], scale * y[:, 1]
             left = (1.0 / np.maximum(inverse, 1.0) - c[on, j]) / a[on, j]
             h[on, j] = np.clip(left, math.sqrt(_EPS) * diagonal[on, j], diagonal[on, j])
-    turn = residual + unit.H @ inner
+    turn = residual + problem.H @ inner
     decrement = -float(np.vdot(residual, inner))
-    return MirrorStep(unit, place, penalty, image, inner, outer, turn, h, decrement, lp_norm(x, unit.p))
+    return MirrorStep(problem, place, penalty, image, inner, outer, turn, h, decrement, lp_norm(x, problem.p))
 
 
 def solve_unit_diagonal(M: Array, sides: Array) -> tuple[Array, Array]:

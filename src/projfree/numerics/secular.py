@@ -12,8 +12,8 @@ method from the left climbs monotonically to the root.
 from __future__ import annotations
 
 import math
-from copy import copy
-from dataclasses import dataclass
+import sys
+from typing import NamedTuple
 from weakref import finalize
 
 import numpy as np
@@ -25,43 +25,29 @@ from projfree.numerics.root_finding import find_root
 
 #: Roundings that the gap of an exact solution may be off by.
 FEW = 32
-_EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
+_EPS, _TINY = float(np.finfo(np.float64).eps), sys.float_info.min
 #: The eigenvalues in increasing order and the eigenvectors of matrices in use, by `id`: one serves many radii.
 _EIGEN: dict[int, tuple[Array, Array]] = {}
 
 
-@dataclass(frozen=True)
-class Solution:
-    r"""A point of a ball, and the proof of how good it is.
+class Solution(NamedTuple):
+    r"""A point of the unit ball, its Frank-Wolfe gap :math:`\langle g, x\rangle + \|g\|_q`, and the gap's rounding.
 
-    Attributes
-    ----------
-    w : ndarray
-        The point, of norm at most the radius up to rounding.
-    multiplier : float
-        The dual norm of the gradient at ``w``, which is the multiplier of the radius.
-    gap : float
-        The Frank-Wolfe gap :math:`\langle g, w\rangle + r\|g\|_q` at ``w``: no point of the ball is lower by more.
-    floor : float
-        The rounding of that gap: a smaller one cannot be told from zero.
-    steps : int
-        Systems solved, or steps of whichever iteration was used.
+    No point of the ball is lower by more than the gap; one below the ``floor`` cannot be told from zero.
     """
 
-    w: Array
-    multiplier: float
+    x: Array
     gap: float
     floor: float
-    steps: int
 
     @property
     def exact(self) -> bool:
-        """Whether nothing but a few roundings is left of the gap."""
+        """Whether only a few rounding errors are left of the gap."""
         return self.gap <= FEW * self.floor
 
 
-class Unit:
-    r"""Minimise :math:`\tfrac12\langle x, Hx\rangle - \langle b, x\rangle` over :math:`\|x\|_p \le 1`, ``b`` a matrix.
+class UnitQuadratic:
+    r"""The function :math:`\tfrac12\langle x, Hx\rangle - \langle b, x\rangle` over :math:`\|x\|_p \le 1`, b a matrix.
 
     From a problem with radius r by :math:`x = w/r`, :math:`H \to H r/\|b\|_q`, :math:`b \to b/\|b\|_q`; then the
     multiplier is at most one.
@@ -69,22 +55,14 @@ class Unit:
 
     def __init__(self, H: Array, b: Array, p: float, radius: float) -> None:
         self.p, self.q, self.given = p, conjugate(p), H
-        self.size = lp_norm(b, self.q)
+        size = lp_norm(b, self.q)
         with np.errstate(over="ignore", invalid="ignore"):  # the caller checks that H is finite
-            self.ratio = float(np.float64(radius) / self.size)
-            self.b, self.H = b / self.size, H * self.ratio if math.isfinite(self.ratio) else H * radius / self.size
+            self.ratio = min(float(np.float64(radius) / size), sys.float_info.max)
+            self.b, self.H = b / size, H * self.ratio
         self.absolute = np.abs(self.H)
-
-    def with_norm(self, p: float) -> Unit:
-        """The same function over the unit ball of another norm."""
-        other = copy(self)
-        other.p, other.q = p, conjugate(p)
-        return other
 
     def eigen(self) -> tuple[Array, Array]:
         """The eigenvalues and eigenvectors of H; the matrix that was given is decomposed once, and must not change."""
-        if not math.isfinite(self.ratio):
-            return np.linalg.eigh(self.H)
         key = id(self.given)
         if key not in _EIGEN:
             _EIGEN[key] = np.linalg.eigh(self.given)
@@ -92,8 +70,8 @@ class Unit:
         h, V = _EIGEN[key]
         return h * self.ratio, V
 
-    def check(self, x: Array, image: Array | None = None, steps: int = 0) -> Solution:
-        """``x``, pulled back to the ball if it is outside, with its gap."""
+    def check(self, x: Array, image: Array | None = None) -> Solution:
+        """The point ``x``, scaled back to the ball if it is outside, with its gap; ``image`` is H x."""
         image = self.H @ x if image is None else image
         norm = lp_norm(x, self.p)
         if norm > 1.0:
@@ -102,13 +80,13 @@ class Unit:
         multiplier = lp_norm(g, self.q)
         # Of the gradient, entry by entry, and of the two sums that make the gap.
         floor = _EPS * (lp_norm(self.absolute @ np.abs(x) + np.abs(self.b), self.q) + 4 * multiplier)
-        return Solution(x, multiplier, float(np.vdot(g, x)) + multiplier, floor, steps)
+        return Solution(x, float(np.vdot(g, x)) + multiplier, floor)
 
 
-def minimise_secular(unit: Unit) -> Solution:
+def minimise_secular(problem: UnitQuadratic) -> Solution:
     """The minimiser over the Frobenius ball. Cost: O(d^2) once the matrix is decomposed."""
-    h, V = unit.eigen()
-    beta = V.T @ unit.b
+    h, V = problem.eigen()
+    beta = V.T @ problem.b
     sizes = np.sqrt(np.add.reduce(np.square(beta), axis=1))
     null = is_null(h)
     # A slope along a direction without curvature is one of b only where it exceeds the rounding of b.
@@ -118,12 +96,11 @@ def minimise_secular(unit: Unit) -> Solution:
     penalty = secular_root(h, sizes)
     total = (h + penalty)[:, None]
     x = V @ (beta / total)
-    best = unit.check(x)
+    best = problem.check(x)
     if best.gap <= best.floor:
         return best
-    rest = unit.b - unit.H @ x - penalty * x
-    again = unit.check(x + V @ ((V.T @ rest) / total), None, 2)
-    return again if again.gap < best.gap else best
+    rest = problem.b - problem.H @ x - penalty * x
+    return min(best, problem.check(x + V @ ((V.T @ rest) / total)), key=lambda found: found.gap)
 
 
 def secular_root(h: Array, sizes: Array) -> float:

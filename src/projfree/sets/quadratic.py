@@ -53,7 +53,7 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
     if lp is not None:
         shape = (b.size,) if every else b.shape
         first = start.reshape(shape) if start.any() else None
-        return minimise_quadratic(H, b.reshape(shape), lp.p, lp.radius, first).w.reshape(b.shape)
+        return minimise_quadratic(H, b.reshape(shape), lp.p, lp.radius, first).reshape(b.shape)
     if not every:
         H = np.kron(H, np.eye(b.size // len(b)))
     return project_descent(H, b, ball.project, start)
