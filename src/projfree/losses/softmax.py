@@ -117,9 +117,7 @@ class Softmax(Loss):
             part, e[own] = 1.0 / (others + true), -others
             for c in range(k):
                 e[c] *= part
-            value[i] = math.log1p(others / true) + lift if large else others / true
-        for i in range(0 if large else n):
-            value[i] = scalars.log1p(value[i])
+            value[i] = math.log1p(others / true) + lift
 
 
 def _parts(u: Array, y: Array) -> tuple[Array, Array, Array, Array]:
