@@ -10,6 +10,7 @@ import pytest
 from agreement.exact import Array, Quadratic
 from agreement.inside import pulled
 from agreement.referee import nearest
+from sets.examples import examples
 
 from projfree import (
     AcceleratedProjectedGradient,
@@ -32,7 +33,6 @@ from projfree import (
 )
 from projfree.sets import SETS, OracleSet
 from projfree.solvers import SOLVERS, HessianFreeNewton, Solver, WorkingSet
-from projfree.testing.sets import examples
 
 ANY_SET = [kind() for kind in SOLVERS if kind not in (HessianFreeNewton, WorkingSet)]
 BALLS = [ball for kind in SETS if kind is not OracleSet for ball in examples(kind)]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from agreement.exact import DIGITS, Array, Mean, decimals
 from agreement.inside import pulled
+from sets.examples import examples
 
 from projfree import (
     AcceleratedProjectedGradient,
@@ -30,7 +31,6 @@ from projfree import (
 )
 from projfree.algebra import Minorant
 from projfree.sets import SETS, Birkhoff, OwlBall, Positive, Shifted, WithFree
-from projfree.testing.sets import examples
 
 BALLS = [ball for kind in SETS if kind not in (Box, OracleSet) for ball in examples(kind)]
 

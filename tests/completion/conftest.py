@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from projfree.numerics import spectra
-from projfree.sets import schatten
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -18,10 +17,8 @@ def tier(request, monkeypatch):
     """How the spectrum is found: densely, from the Gram matrix, by subspaces; large sizes choose the latter two."""
     if request.param != "whole":
         monkeypatch.setattr(spectra, "DENSE_ENTRIES", 0)
-        monkeypatch.setattr(schatten, "DENSE_ENTRIES", 0)
     if request.param == "subspace":
-        for module in (spectra, schatten):
-            monkeypatch.setattr(module, "EVERY_SIDE", 0)
+        monkeypatch.setattr(spectra, "EVERY_SIDE", 0)
         monkeypatch.setattr(spectra, "BOUND_SIDE", 0)
         monkeypatch.setattr(spectra, "FIRST_BLOCK", 4)
     return request.param

@@ -22,17 +22,7 @@ from projfree.losses import (
 )
 
 DIGITS = decimal.Context(prec=60, Emax=10**9, Emin=-(10**9))
-ELEMENTWISE = [
-    Squared(),
-    Huber(1.0),
-    Huber(0.3),
-    BiWeight(1.0),
-    BiWeight(0.3),
-    Logistic(),
-    SquaredSigmoid(),
-    SquaredHinge(),
-    Quantile(0.5, 0.25),
-]
+SIMPLE = [Squared(), Huber(1.0), BiWeight(1.0), Logistic(), SquaredSigmoid(), SquaredHinge(), Quantile(0.5, 0.25)]
 
 both_types = pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["double", "single"])
 
@@ -85,7 +75,7 @@ def relative_error(found, exact):
 
 
 @both_types
-@pytest.mark.parametrize("loss", ELEMENTWISE, ids=repr)
+@pytest.mark.parametrize("loss", [*SIMPLE, Huber(0.3), BiWeight(0.3)], ids=repr)
 def test_accuracy_against_60_digits(loss, dtype):
     rng = np.random.default_rng(0)
     reach = 700 if dtype == np.float64 else 85

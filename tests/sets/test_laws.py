@@ -1,20 +1,21 @@
 """Every law over every set."""
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from sets.examples import cases, examples
 
 from projfree.sets import SETS, ConstraintSet
 from projfree.testing import sets as laws
 
 every_set = pytest.mark.parametrize("cls", SETS, ids=lambda cls: cls.__name__)
-quick = settings()
 
 
 @every_set
 @given(data=st.data())
 def test_oracle(cls, data):
-    case = data.draw(laws.cases(cls))
+    case = data.draw(cases(cls))
     for law in laws.ORACLE_LAWS:
         law(*case)
 
@@ -22,16 +23,15 @@ def test_oracle(cls, data):
 @every_set
 @given(data=st.data())
 def test_geometry(cls, data):
-    case = data.draw(laws.cases(cls, count=2, extreme=False))
+    case = data.draw(cases(cls, count=2, extreme=False))
     for law in laws.GEOMETRY_LAWS:
         law(*case)
 
 
 @every_set
-@quick
 @given(data=st.data())
 def test_projection(cls, data):
-    C, w = data.draw(laws.cases(cls))
+    C, w = data.draw(cases(cls))
     if C.structure(w.shape).projection != "none":
         laws.projection_is_the_nearest_point(C, w)
 
@@ -39,11 +39,11 @@ def test_projection(cls, data):
 @every_set
 def test_examples(cls):
     """Every class shows itself in examples that take some shape, and reads like its constructor."""
-    assert laws.examples(cls)
-    for C in laws.examples(cls):
+    assert examples(cls)
+    for C in examples(cls):
         assert isinstance(C, ConstraintSet)
         assert laws.fitting(C)
         assert repr(C).startswith(cls.__name__ + "(")
         for shape in laws.fitting(C):
             for law in laws.GEOMETRY_LAWS:
-                law(C, C.lmo(laws.np.ones(shape)), C.centre(shape))
+                law(C, C.lmo(np.ones(shape)), C.centre(shape))

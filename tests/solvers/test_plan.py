@@ -7,6 +7,7 @@ import copy
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sets.examples import examples
 
 from projfree import (
     AcceleratedProjectedGradient,
@@ -33,7 +34,6 @@ from projfree import (
 from projfree.data.sparse import TaskData
 from projfree.sets import SETS, OracleSet
 from projfree.solvers import choose
-from projfree.testing.sets import examples
 
 
 @pytest.mark.parametrize("ball", [GroupBall(1.5, 1.2, 1.0), SchattenBall(1, 1.0), LpBall(2, 1.0)], ids=repr)

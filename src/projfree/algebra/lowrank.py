@@ -11,7 +11,7 @@ from projfree.algebra.pattern import OnPattern, Pattern
 from projfree.algebra.structured import FactoredShape, Structured, combined
 from projfree.checks import Array, real_array
 from projfree.numerics.spectra import singular_values, svd
-from projfree.runtime import over_rows
+from projfree.runtime import over_ranges
 
 #: Mixtures with more columns than this, and than twice what the last compression left, are compressed.
 MOST_COLUMNS = 512
@@ -165,18 +165,14 @@ class LowRank(Structured):
 
     def on_places(self, pattern: Pattern) -> Array:
         """The entries at the places of a pattern."""
-        from projfree.numerics.entries_kernels import values_at
-
-        (left, right), out = self.factors(), np.empty(pattern.count)
-        indptr, indices = pattern.indptr, pattern.indices
-        over_rows(lambda start, stop: values_at(indptr, indices, left, right, out, start, stop), indptr)
-        return out
+        return self.of_pairs(pattern.rows, pattern.indices)
 
     def of_pairs(self, rows: Array, cols: Array) -> Array:
         from projfree.numerics.entries_kernels import values_of_pairs
 
         (left, right), out = self.factors(), np.empty(len(rows))
-        values_of_pairs(np.asarray(rows), np.asarray(cols), left, right, out)
+        rows, cols = np.asarray(rows), np.asarray(cols)
+        over_ranges(lambda part: values_of_pairs(rows[part], cols[part], left, right, out[part]), len(rows))
         return out
 
     def slab(self, start: int, stop: int) -> Array:

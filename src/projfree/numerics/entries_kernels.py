@@ -11,18 +11,6 @@ from projfree.numerics.compilation import FAST, compiled
 
 
 @compiled(fastmath=FAST)
-def values_at(indptr, indices, left, right, out, start, stop):
-    """``out[t] = left[i] @ right[j]`` for every stored place t = (i, j) of the rows."""
-    k = left.shape[1]
-    for i in range(start, stop):
-        for t in range(indptr[i], indptr[i + 1]):
-            j, total = indices[t], 0.0
-            for c in range(k):
-                total += left[i, c] * right[j, c]
-            out[t] = total
-
-
-@compiled(fastmath=FAST)
 def values_of_pairs(rows, cols, left, right, out):
     """``out[t] = left[rows[t]] @ right[cols[t]]``."""
     k = left.shape[1]

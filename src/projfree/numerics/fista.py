@@ -46,12 +46,13 @@ def project_descent(H: Array, b: Array, project: Callable[[Array], Array], start
         The projection onto the set.
     """
     x = y = project(start)
-    # The largest eigenvalue, rounded up.
-    largest = float(np.linalg.eigvalsh(H)[-1]) * (1.0 + len(H) * np.finfo(np.float64).eps) if len(H) else 0.0
-    theta, calm, eta = 1.0, 0, 1.0 / largest if largest > 0.0 else math.inf
-    if not math.isfinite(eta):  # a linear function, or one that vanishes
-        scale = float(np.abs(b).max(initial=0.0))
-        return x if scale == 0.0 else project(start + b / scale * (1e8 * (1.0 + np.abs(start).max())))
+    # The largest eigenvalue, rounded up; of a linear function a curvature next to nothing.
+    eps = float(np.finfo(np.float64).eps)
+    largest = float(np.linalg.eigvalsh(H)[-1]) * (1.0 + len(H) * eps) if len(H) else 0.0
+    largest = max(largest, math.sqrt(eps) * float(np.abs(b).max(initial=0.0) / (1.0 + np.abs(start).max(initial=0.0))))
+    if largest == 0.0:
+        return x
+    theta, calm, eta = 1.0, 0, 1.0 / largest
     shape = (b.size,) if len(H) == b.size else b.shape
     for _ in range(MOST):
         new = project(y + eta * (b - (H @ y.reshape(shape)).reshape(b.shape)))

@@ -11,6 +11,8 @@ import numpy as np
 from projfree.checks import Array
 from projfree.deadline import expired
 
+#: Rounds without progress after which only rounding is left.
+IDLE = 8
 _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 
 Product = Callable[[Array], Array]

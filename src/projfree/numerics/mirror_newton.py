@@ -20,15 +20,13 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.numerics.linear_systems import Product
+from projfree.numerics.linear_systems import IDLE, Product
 from projfree.numerics.lp_norm import lp_norm, power
 from projfree.numerics.projections import exponents, solve_two_powers
 from projfree.numerics.secular import Solution, UnitQuadratic
 
 #: Steps at most; 5 to 20 are usual.
 STEPS = 300
-#: Steps without progress after which only rounding is left.
-IDLE = 10
 #: The factor by which the penalty may change in one step: its equation is solved at points that are only predicted.
 FACTOR = 10
 #: The part of the distance to the sphere that Newton's step may still change when the penalty moves.

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import count
 
 import numpy as np
 
@@ -22,8 +23,6 @@ from projfree.numerics.lp_norm import conjugate, lp_norm, row_norms
 from projfree.numerics.root_finding import find_roots
 
 _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
-_ROUNDS = 80  # a bound on the loops; 3-10 rounds are usual
-_LOG_ZERO = -1e4  # stands for log(0): its power vanishes, and differences with it stay finite
 
 
 def project(w: Array, p: float, radius: float, weights: Array | None = None) -> Array:
@@ -116,7 +115,7 @@ def solve_two_powers(
     last step. Cost of a round: an exponential and a logarithm an entry; 3 to 10 rounds are usual.
     """
     stop, before = math.sqrt(_EPS) / max(alpha, beta), math.inf  # Newton's method squares the error
-    for k in range(_ROUNDS):
+    for k in count():
         left, right = alpha * t + sigma, beta * t + tau
         # The logarithm of a sum is the larger term's plus log1p of a power that cannot overflow.
         e = np.exp(-np.abs(right - left))
@@ -124,7 +123,7 @@ def solve_two_powers(
         step = (np.maximum(left, right) + np.log1p(e) - log_b) / (alpha + (beta - alpha) * share)
         t = t - step
         largest = float(np.abs(step).max(initial=0.0))
-        if largest <= stop or (k > 1 and largest >= before):  # the second: nothing but rounding is left
+        if largest <= stop or (k > 1 and not largest < before):  # the second: nothing but rounding is left
             break
         before = largest
     return t, share
@@ -145,7 +144,7 @@ def _sphere_rows(a: Array, p: float, radius: Array, weights: Array | None) -> Ar
     d, r = np.ones((1, 1)) if weights is None else weights, radius.reshape(-1, 1)
     m = a.max(axis=-1, keepdims=True)
     b, kappa = a / m, r / m
-    log_b, log_d = np.where(b > 0.0, np.log(np.maximum(b, _TINY)), _LOG_ZERO), np.log(d)
+    log_b, log_d = np.log(np.maximum(b, _TINY)), np.log(d)  # the power of what stands for log(0) vanishes
     # A difference of logarithms is the coarser formula; where the quotient underflows, kappa no longer matters.
     sigma = (np.log(r) - np.log(m) if np.min(kappa) < _TINY else np.log(kappa)) - log_d
     log_y, log_norm = np.zeros_like(a), np.zeros_like(m)

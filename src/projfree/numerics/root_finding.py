@@ -10,8 +10,8 @@ from collections.abc import Callable, Generator, Sequence
 Look = tuple[float, float, float]
 Increasing = Callable[[float], Look]
 
-FARTHEST = 1e300  # the largest distance from the start that is searched: intercepts of huge predictions are as large
-REFINEMENTS = 100  # bisection alone takes 53 for all digits, and every second step bisects
+#: Bisection alone takes 53 for all digits, and every second step bisects.
+REFINEMENTS = 100
 
 
 class NoRootError(ValueError):
@@ -23,7 +23,7 @@ def find_root(fun: Increasing, start: float, low: float = -math.inf, high: float
 
     The search stops once the value is within its noise, or the bracket within rounding, of zero. A slope that is not
     positive is replaced by that of the secant. Where an end is infinite the bracket is found by steps that double;
-    `NoRootError` where there is no root within 1e300.
+    `NoRootError` where there is no root among the floating-point numbers.
     """
     return find_roots(lambda places: [fun(places[0])], [start], [low], [high])[0]
 
@@ -70,7 +70,7 @@ def _search(start: float, low: float, high: float) -> Generator[float, Look, flo
         if math.isinf(end):
             if newton == x:  # the step is below rounding
                 return x
-            if reach > FARTHEST:
+            if reach > sys.float_info.max / 8:  # intercepts of huge predictions are nearly as large
                 raise NoRootError
             if halved and abs(newton - x) <= reach:
                 x = newton

@@ -13,11 +13,9 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.numerics.linear_systems import newton_step
+from projfree.numerics.linear_systems import IDLE, newton_step
 
 _EPS = float(np.finfo(np.float64).eps)
-#: Rounds without progress after which only rounding is left.
-_IDLE = 8
 
 
 def minimise_on_simplex(H: Array, slope: Array, start: Array) -> Array:
@@ -58,7 +56,7 @@ def minimise_on_simplex(H: Array, slope: Array, start: Array) -> Array:
         excess = mean - g
         excess[on] = -math.inf
         worst = float(excess.max())
-        if least <= noise or idle >= _IDLE or worst <= noise or expired():
+        if least <= noise or idle >= IDLE or worst <= noise or expired():
             break
         # Take in the corners that would lower the value most.
         found = np.flatnonzero(excess >= 0.5 * worst)

@@ -70,18 +70,22 @@ class Spectrum:
     """Singular triples ``left, values, right``.
 
     Where ``whole`` is False the values are those of a compression, each a lower bound on the one of its rank. Where it
-    is True they are all there, their squares up to ``error`` besides the backward error of a decomposition.
+    is True they are all there, their squares up to ``error`` besides the backward error of a decomposition. Vectors of
+    values up to the part ``noise`` of the largest are rounding.
     """
 
     left: Array
     values: Array
     right: Array
-    whole: bool
+    whole: bool = True
     error: float = 0.0
+    noise: float = 0.0
 
-    def upper(self, q: float) -> float:
-        """An upper bound on the Schatten norm, where all values are there."""
-        return lp_norm(np.sqrt(self.values**2 + self.error), q)
+    @property
+    def reliable(self) -> Array:
+        """The values, zero where their vectors are nothing but rounding."""
+        noise = max(self.noise, max(len(self.left), len(self.right)) * EPS)
+        return np.where(self.values > noise * self.values.max(initial=0.0), self.values, 0.0)
 
 
 def spectrum(g: Operator, weights: Weights, start: Array | None = None, most: int | None = None) -> Spectrum:
@@ -92,16 +96,16 @@ def spectrum(g: Operator, weights: Weights, start: Array | None = None, most: in
     m, n = g.shape
     if m * n <= DENSE_ENTRIES:
         u, s, vt = svd(g.slab(0, m))
-        return Spectrum(u, s, vt.T, True)
+        return Spectrum(u, s, vt.T)
     if min(m, n) > EVERY_SIDE:
         return leading(g, weights, start, most)
     squares, vectors = np.linalg.eigh(g.gram())
     values, vectors = np.sqrt(np.maximum(squares[::-1], 0.0)), vectors[:, ::-1]
-    # Below half of the digits of the largest value, vectors are noise.
-    inverse = np.where(values > math.sqrt(EPS) * values[0], 1.0 / np.where(values > 0.0, values, 1.0), 0.0)
+    noise = 8.0 * math.sqrt(EPS)  # the Gram matrix has half of the digits
+    inverse = np.where(values > noise * values[0], 1.0 / np.where(values > 0.0, values, 1.0), 0.0)
     if m >= n:
-        return Spectrum(g.times(vectors) * inverse, values, vectors, True, gram_error(g))
-    return Spectrum(vectors, values, g.transposed_times(vectors) * inverse, True, gram_error(g))
+        return Spectrum(g.times(vectors) * inverse, values, vectors, True, gram_error(g), noise)
+    return Spectrum(vectors, values, g.transposed_times(vectors) * inverse, True, gram_error(g), noise)
 
 
 def leading(g: Operator, weights: Weights, start: Array | None, most: int | None = None) -> Spectrum:
@@ -165,32 +169,26 @@ def _from_frobenius(g: Operator, q: float) -> float:
     return 1.0 if q >= 2.0 else float(min(g.shape) ** (1.0 / q - 0.5))
 
 
-def is_sharp(shape: tuple[int, ...], sharp: bool) -> bool:
-    """Whether `norm_bound` comes from singular values."""
-    m, n = shape
-    return m * n <= DENSE_ENTRIES or min(m, n) <= (BOUND_SIDE if sharp else EVERY_SIDE)
-
-
 def frobenius_bound(g: Operator, q: float) -> float:
     """An upper bound on the Schatten norm from the Euclidean norm."""
-    return float(g.size()) * _from_frobenius(g, q)
+    return float(g.size()) * _from_frobenius(g, q) + entry_error(g, q)
 
 
 def norm_bound(g: Operator, q: float, sharp: bool = True) -> float:
-    r"""A proven upper bound on :math:`\|G\|_{S_q}`, for the matrix that the stored numbers give without rounding.
+    r"""A proven upper bound on :math:`\|G\|_{S_q}`.
 
     From the singular values where the matrix is small, from the eigenvalues of its Gram matrix up to `BOUND_SIDE` rows
     on the smaller side (without ``sharp`` up to `EVERY_SIDE`), else from the Euclidean norm.
     """
-    (m, n), bound = g.shape, frobenius_bound(g, q)
-    if q == 2.0 or min(m, n) == 1 or not is_sharp(g.shape, sharp):
+    (m, n), bound, error = g.shape, frobenius_bound(g, q), entry_error(g, q)
+    if q != 2.0 and min(m, n) > 1 and m * n <= DENSE_ENTRIES:
+        return lp_norm(singular_values(g.slab(0, m)), q) + error
+    if q == 2.0 or min(m, n) == 1 or min(m, n) > (BOUND_SIDE if sharp else EVERY_SIDE):
         return bound
-    if m * n <= DENSE_ENTRIES:
-        return lp_norm(singular_values(g.slab(0, m)), q)
     if math.isinf(q) and min(m, n) > EVERY_SIDE:  # the largest one alone takes a tenth of the time
         first = leading(g, lambda s: np.eye(1, len(s))[0], None)
-        return min(bound, math.sqrt(eigenvalue_bound(g.gram, float(first.values[0]) ** 2) + gram_error(g)))
-    return min(bound, lp_norm(np.sqrt(np.maximum(np.linalg.eigvalsh(g.gram()), 0.0) + gram_error(g)), q))
+        return min(bound, math.sqrt(eigenvalue_bound(g.gram, float(first.values[0]) ** 2) + gram_error(g)) + error)
+    return min(bound, lp_norm(np.sqrt(np.maximum(np.linalg.eigvalsh(g.gram()), 0.0) + gram_error(g)), q) + error)
 
 
 def eigenvalue_bound(gram: Callable[[], Array], estimate: float) -> float:
@@ -210,11 +208,11 @@ def eigenvalue_bound(gram: Callable[[], Array], estimate: float) -> float:
     """
     from scipy.linalg.lapack import dpotrf
 
-    for digits in range(4, -1, -1):
+    for bits in (15, 10, 5, 0):
         H = gram()
         n, diagonal = len(H), H.diagonal().copy()
         trace, slack = float(diagonal.sum()), 4 * (n + 2) * EPS
-        mu = (1.0 + 10.0**-digits) * estimate
+        mu = (1.0 + 2.0**-bits) * estimate
         np.negative(H, out=H)
         H.flat[:: n + 1] = mu - diagonal
         if dpotrf(H.T, lower=1, overwrite_a=1, clean=0)[1] == 0:  # the transpose is in Fortran's order

@@ -14,11 +14,6 @@ from projfree.numerics.sums import UNIT
 from projfree.sets.base import NormBall, Shape, Structure
 from projfree.sets.inputs import checked_point, largest, point, scaled_gradient, scaled_norm
 
-#: Entries this much smaller than the largest one are zero in a projection that has others to choose from.
-NEGLIGIBLE = 1e-100
-#: Points farther away than so many radii are brought to this distance, which moves their projection by rounding alone.
-FARTHEST = 1e15
-
 
 @dataclass(frozen=True)
 class KSupportBall(NormBall):
@@ -95,7 +90,7 @@ class KSupportBall(NormBall):
         if self.norm(w) <= self.radius:
             return w
         top = largest(w)
-        far = min(top / self.radius, FARTHEST)
+        far = min(top / self.radius, 1.0 / UNIT)  # what is farther away has the same projection, up to rounding
         nearest = _nearest(np.abs(w).ravel() / top, self.k, 1.0 / far).reshape(w.shape)
         return np.copysign(nearest * (self.radius / self.norm(nearest)), w)
 
@@ -116,7 +111,7 @@ def _nearest(x: Array, k: int, radius: float) -> Array:
     multiplier. Measured from the k-th largest entry m, :math:`t = (\lambda + s)/m` with :math:`0 \le s \le 1`, nothing
     cancels however large the multiplier is.
     """
-    x = np.where(x > NEGLIGIBLE, x, 0.0)
+    x = np.where(x > UNIT, x, 0.0)
     if np.count_nonzero(x) <= k:
         return np.asarray(x * (radius / lp_norm(x, 2.0)))
     order = np.argsort(-x, kind="stable")

@@ -11,29 +11,16 @@ import numpy as np
 
 from projfree.algebra import LowRank, Structured, is_structured
 from projfree.checks import Array, at_least, positive
-from projfree.numerics.lp_norm import conjugate, lp_norm, norming
+from projfree.numerics import spectra
+from projfree.numerics.lp_norm import SAFE_SQUARES, conjugate, lp_norm, norming
 from projfree.numerics.projections import project
-from projfree.numerics.spectra import (
-    DENSE_ENTRIES,
-    EPS,
-    EVERY_SIDE,
-    Spectrum,
-    entry_error,
-    frobenius_bound,
-    is_sharp,
-    norm_bound,
-    singular_values,
-    spectrum,
-    svd,
-    svd_error,
-)
+from projfree.numerics.spectra import Spectrum, singular_values, spectrum, svd
 from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure, is_round
 from projfree.sets.inputs import check_matrix, finite, largest, like, point
 from projfree.sets.lp import LpBall, spread
 
-#: Components of a vertex of a large matrix that weigh less than this part of the first are left out, and singular
-#: values from a Gram matrix below this part of the largest are noise, since it squares the condition.
-FAINT, GRAM_NOISE = 1e-6, 1e-7
+#: Components of a vertex of a large matrix that weigh less than this part of the first are left out.
+FAINT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -103,7 +90,7 @@ class SchattenBall(NormBall):
             return OracleResult(like(g, vertex), self.support(c))
         top = largest(c)
         u, s, vt = svd(c / top)
-        weights = norming(_without_noise(s, c.shape)[None, :], self.p)[0]
+        weights = norming(Spectrum(u, s, vt.T).reliable[None, :], self.p)[0]
         support = self.radius * (top * lp_norm(s, conjugate(self.p)))
         return OracleResult(like(g, -self.radius * (u * weights) @ vt), support)
 
@@ -140,7 +127,7 @@ class SchattenBall(NormBall):
         if self.p == 2.0:
             return own
         rows, columns = g.shape
-        return own + svd_error((rows, columns)) * math.pow(min(g.shape), abs(0.5 - 1.0 / self.p)) * abs(support)
+        return own + spectra.svd_error((rows, columns)) * math.pow(min(g.shape), abs(0.5 - 1.0 / self.p)) * abs(support)
 
     def reach(self, shape: Shape) -> float:
         r""":math:`r \max(1, k^{1/2-1/p})` with :math:`k = \min(m, n)`, attained."""
@@ -162,34 +149,41 @@ def structured_oracle(g: Structured, p: float, radius: float, warm: Array | None
     ``warm`` is a subspace to begin from: the leading right singular vectors of a similar matrix.
     """
     _check_finite("lmo(g)", g)
-    scale, q = g.scale, conjugate(p)
-    if scale == 0.0:
+    if not g.any():
         return OracleResult(LowRank(g.shape, ()), 0.0, warm)
+    q, (unit, scale) = conjugate(p), _in_range(g)
     if p == 2.0:
-        size = g.size() + entry_error(g, 2.0)
-        return OracleResult(g * (-radius / size), radius * size)
-    unit = g / scale
+        size = spectra.frobenius_bound(unit, 2.0)
+        return OracleResult(unit * (-radius / size), radius * (scale * size))
     found = spectrum(unit, lambda s: norming(s[None, :], p)[0], warm)
-    weights = norming(_without_noise(found.values, g.shape, found.whole)[None, :], p)[0]
-    if p < 2.0 and np.prod(g.shape) > DENSE_ENTRIES:  # components that no step would notice
+    weights = norming(found.reliable[None, :], p)[0]
+    if p < 2.0 and math.prod(g.shape) > spectra.DENSE_ENTRIES:  # components that no step would notice
         weights = np.where(weights > FAINT * weights.max(), weights, 0.0)
     vertex = _factors(found, -radius * weights)
     if p > 2.0:  # small singular values count as much as large ones, and their vectors are the least accurate
         vertex = vertex * min(1.0, radius / max(structured_norm(vertex, p), sys.float_info.min))
-    upper = (found.upper(q) if found.whole else frobenius_bound(unit, q)) + entry_error(unit, q)
-    return OracleResult(vertex, radius * (scale * upper), None if found.whole else found.right)
+    if not found.whole:
+        return OracleResult(vertex, radius * (scale * spectra.frobenius_bound(unit, q)), found.right)
+    upper = lp_norm(np.sqrt(found.values**2 + found.error), q) + spectra.entry_error(unit, q)
+    return OracleResult(vertex, radius * (scale * upper))
 
 
 def structured_support(g: Structured, p: float, radius: float, sharp: bool = True) -> float:
     """A proven upper bound on the support; see `norm_bound` for ``sharp``."""
-    q, scale = conjugate(p), g.scale
-    if not np.isfinite(scale) or scale == 0.0:
-        return scale
-    if 1e-100 < scale < 1e100 and not isinstance(g, LowRank) and not is_sharp(g.shape, sharp):  # no copy to scale
-        return radius * (frobenius_bound(g, q) + entry_error(g, q))
-    unit = g / scale
-    upper = lp_norm(unit.singular_values(), q) if isinstance(unit, LowRank) else norm_bound(unit, q, sharp)
-    return radius * (scale * (upper + entry_error(unit, q)))
+    if not (g.any() and g.finite()):
+        return g.scale
+    q, (unit, scale) = conjugate(p), _in_range(g)
+    if isinstance(unit, LowRank):
+        return radius * (scale * (lp_norm(unit.singular_values(), q) + spectra.entry_error(unit, q)))
+    return radius * (scale * spectra.norm_bound(unit, q, sharp))
+
+
+def _in_range(g: Structured) -> tuple[Any, float]:
+    """The matrix over a number, and that number: one, and no copy, where squares neither overflow nor vanish."""
+    scale = g.scale
+    if scale == 0.0 or SAFE_SQUARES[0] < scale * scale < SAFE_SQUARES[1]:
+        return g, 1.0
+    return g / scale, scale
 
 
 def structured_projection(w: Structured, p: float, radius: float) -> Any:
@@ -198,16 +192,15 @@ def structured_projection(w: Structured, p: float, radius: float) -> Any:
     if p == 2.0:
         return w * min(1.0, radius / max(w.size(), radius))
     if isinstance(w, LowRank):
-        u, s, v = w.decomposed()
-        found = Spectrum(u, s, v, True)
+        found = Spectrum(*w.decomposed())
+        if lp_norm(found.values, p) <= radius:
+            return w
     else:
         most = LowRank(w.shape, ()).capacity // 2  # an iterate and the last one are in memory
         # After a gradient step the iterate's factors are most of the answer.
-        near = None if w.low is None or min(w.shape) <= EVERY_SIDE else w.low.decomposed()[2]
+        near = None if w.low is None or min(w.shape) <= spectra.EVERY_SIDE else w.low.decomposed()[2]
         found = spectrum(w, lambda s: project(s, p, radius), near, most)
-    if isinstance(w, LowRank) and lp_norm(found.values, p) <= radius:
-        return w
-    return _factors(found, project(_without_noise(found.values, w.shape, found.whole), p, radius))
+    return _factors(found, project(found.reliable, p, radius))
 
 
 def structured_norm(w: Structured, p: float) -> float:
@@ -215,12 +208,6 @@ def structured_norm(w: Structured, p: float) -> float:
     if isinstance(w, LowRank):
         return lp_norm(w.singular_values(), p) if w.terms else 0.0
     return structured_support(w, conjugate(p), 1.0)
-
-
-def _without_noise(values: Array, shape: Shape, gram: bool = False) -> Array:
-    """Singular values, zero where their vectors are nothing but rounding."""
-    level = GRAM_NOISE if gram and math.prod(shape) > DENSE_ENTRIES else max(shape) * EPS
-    return np.where(values > level * values.max(initial=0.0), values, 0.0)
 
 
 def _factors(found: Spectrum, values: Array) -> LowRank:

@@ -10,6 +10,7 @@ take ``(loss, u, v, y)`` with two predictions for the same targets; `samples` an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise, product
 from typing import Any
@@ -23,10 +24,8 @@ from projfree.losses.base import LogLinkLoss, Loss
 
 #: The step of difference quotients: a power of two, about the root of the rounding of extended precision.
 STEP = 2.0**-17
-#: Predictions of special interest for both types, and the ends of the range of each.
+#: Predictions of special interest: exponentials of the largest ones are next to one over the rounding.
 MODERATE = (0.0, 1e-30, -1e-9, 1.0, -1.0, 36.0, -37.0)
-EXTREME_DOUBLE = (1e-300, 300.0, -709.0, 710.0, -745.0, 1e4, -1e4, 1e300, -1e300)
-EXTREME_SINGLE = (-88.0, 89.0, -104.0, 1e4, -1e4, 1e30, -1e30)
 
 
 @st.composite
@@ -42,7 +41,7 @@ def pairs(draw: Any, loss: Loss, dtype: Any = np.float64, extreme: bool = False)
     n, k = draw(st.integers(1, 5)), draw(st.integers(2, 4))
     shape = (n, k) if loss.coupled or draw(st.booleans()) else (n,)
     width = 8 * np.dtype(dtype).itemsize
-    ends, bound = (EXTREME_SINGLE if width == 32 else EXTREME_DOUBLE, 1000) if extreme else ((), 40)
+    ends, bound = (range_ends(dtype), 1000) if extreme else ((), 40)
     numbers = st.sampled_from(MODERATE + ends) | st.floats(-bound, bound, width=width)
     u, v = (draw(arrays(dtype, shape, elements=numbers)) for _ in range(2))
     if loss.coupled and loss.labels:
@@ -53,6 +52,14 @@ def pairs(draw: Any, loss: Loss, dtype: Any = np.float64, extreme: bool = False)
         return u, v, draw(arrays(dtype, shape, elements=st.sampled_from([-1.0, 1.0])))
     least = next(low for low in (-40, 0, 2.0**-20) if _takes(loss, low))
     return u, v, draw(arrays(dtype, shape, elements=st.floats(least, 40, width=width)))
+
+
+def range_ends(dtype: Any) -> tuple[float, ...]:
+    """Numbers whose exponentials are at the ends of the range of a type, and such numbers themselves."""
+    info = np.finfo(dtype)
+    largest, least = math.log(float(info.max)), math.log(float(info.smallest_subnormal))
+    tops = math.ceil(largest), -math.floor(largest), math.floor(least), 10**4, -(10**4)
+    return (*map(float, tops), 64 * float(info.tiny), 2.0**-26 * float(info.max), -(2.0**-26) * float(info.max))
 
 
 def derivatives_are_slopes(loss: Loss, u: Array, y: Array) -> None:
