@@ -25,18 +25,6 @@ def right():
 assert right() and count()
 """
 
-FORK = (
-    APPLY
-    + """
-child = os.fork()
-if child == 0:
-    signal.alarm(30)
-    os._exit(0 if count() == 0 and right() and count() else 1)
-assert os.waitpid(child, 0)[1] == 0
-assert right()
-"""
-)
-
 FORK_WHILE_LIMITED = (
     APPLY
     + """
@@ -64,7 +52,8 @@ else:
 if child == 0:
     signal.alarm(30)
     A = np.ones((300, 300))
-    os._exit(0 if held == {1} and blas() == {2} and (A @ A == 300).all() and right() else 1)
+    right_limit = held == {1} and blas() == {2}
+    os._exit(0 if right_limit and (A @ A == 300).all() and count() == 0 and right() and count() else 1)
 assert os.waitpid(child, 0)[1] == 0
 assert blas() == {1}
 leave.set()
@@ -138,10 +127,6 @@ def python(code):
     )
     assert run.returncode == 0, run.stderr
     return run.stdout.split()
-
-
-def test_a_pass_in_the_child():
-    python(FORK)
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["another thread", "both"])

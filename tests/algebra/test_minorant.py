@@ -105,25 +105,18 @@ def test_lower_is_below_the_exact_minimum(seed, p, radius):
     assert lower == m.lower(LpBall(p, radius))
 
 
-class Sharp:
-    """A set whose support is exact, so that nothing but the last subtractions is rounded."""
+class Known:
+    """A set whose support is known up to an error."""
 
-    def __init__(self, value: float) -> None:
-        self.value = value
-
-    def support(self, g):
-        return self.value
-
-    def support_error(self, g, support):
-        return 0.0
-
-    def reach(self, shape):
-        return 1.0
+    def __init__(self, support: float, error: float = 0.0, reach: float = 1.0) -> None:
+        self.support = lambda g: support
+        self.support_error = lambda g, support: error
+        self.reach = lambda shape: reach
 
 
 @given(st.floats(-1e3, 1e3, allow_subnormal=False), st.floats(0.0, 1e3, allow_subnormal=False))
 def test_the_last_subtractions_round_downwards(constant, support):
-    lower = Minorant(constant, np.zeros(1)).lower(Sharp(support))
+    lower = Minorant(constant, np.zeros(1)).lower(Known(support))
     assert Fraction(lower) <= Fraction(constant) - Fraction(support)
 
 
@@ -163,32 +156,16 @@ def test_zero_times_an_estimate_is_the_zero_function():
     assert nothing.constant_error == nothing.gradient_error == 0.0
 
 
-class Interval:
-    """The numbers from -1 to ``top``, whose support in direction 1 is known up to ``error``."""
-
-    def __init__(self, error: float, top: float) -> None:
-        self.error, self.top = error, top
-
-    def support(self, g):
-        return float(np.abs(g).sum())
-
-    def support_error(self, g, support):
-        return self.error
-
-    def reach(self, shape):
-        return self.top
-
-
 @given(seed=seeds)
 def test_the_sum_of_the_errors_is_rounded_upwards(seed):
     """Nothing else is rounded here, and half of the sums come out too small."""
     a, b, c, top = np.random.default_rng(seed).uniform(1.0, 2.0, 4).tolist()
-    lower = Minorant(0.0, np.zeros(1), a, b).lower(Interval(c, top))
+    lower = Minorant(0.0, np.zeros(1), a, b).lower(Known(0.0, c, top))
     assert Fraction(lower) <= -(Fraction(a) + Fraction(b) * Fraction(top) + Fraction(c))
 
 
 def test_the_error_of_a_support_lowers_the_bound():
-    assert Minorant(1.0, np.ones(1)).lower(Interval(0.25, 1.0)) <= -0.25
+    assert Minorant(1.0, np.ones(1)).lower(Known(1.0, 0.25)) <= -0.25
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

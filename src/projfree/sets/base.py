@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 #: How far outside, relative to its size, a point may lie and still count as contained. Convex combinations and
 #: singular values round by a few units in the last place; this is far above that and far below any use.
 FEASIBILITY = 1e-11
-#: The smallest exponent of a norm whose ball is round enough for averages of vertices to beat projections.
-ROUND = 1.3
 #: Roundings of the products, quotients, powers and roots beside a sum.
 OPERATIONS = 16.0
 
@@ -50,10 +48,10 @@ class Structure:
         The l_p ball in which all entries that are not free lie, once they are multiplied by positive weights, if any.
     group_l1 : FlatBall, optional
         The set, without free features, as a bound on a weighted sum of absolute values or of norms of groups.
-    polytope, round : bool
-        Whether `ConstraintSet.lmo` returns one of finitely many vertices; whether the boundary has no flat pieces.
-    absolute, spectral : bool
-        Whether the set is a ball of a norm of absolute values; whether the oracle needs singular values.
+    polytope : bool
+        Whether `ConstraintSet.lmo` returns one of finitely many vertices.
+    absolute : bool
+        Whether the set is a ball of a norm of absolute values.
     projection : {"none", "slow", "fast"}
         Whether there is a Euclidean projection, and whether it costs about as much as the oracle.
     free, free_bound : ndarray of int, float
@@ -64,9 +62,7 @@ class Structure:
     weights: Array | None = None
     group_l1: FlatBall | None = None
     polytope: bool = False
-    round: bool = False
     absolute: bool = False
-    spectral: bool = False
     projection: Literal["none", "slow", "fast"] = "none"
     free: Array = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     free_bound: float = math.inf
@@ -284,11 +280,6 @@ def slack(w: Array, rtol: float) -> float:
     """``rtol``, but never less than what rounding ``w`` to its own precision (float32) costs."""
     dtype = w.dtype if hasattr(w, "dtype") else np.asarray(w).dtype
     return max(rtol, OPERATIONS * float(np.finfo(dtype).eps)) if dtype.kind == "f" else rtol
-
-
-def is_round(*exponents: float) -> bool:
-    """Whether the ball of a norm with these exponents has no flat pieces, or nearly so."""
-    return all(ROUND <= p < math.inf for p in exponents)
 
 
 def _field_values(ball: Any) -> tuple[Any, ...] | None:

@@ -58,7 +58,7 @@ class WithFree(Wrapper):
         if len(inner.free) or simplex:  # numbered within the ball, or without a multiplier that falls with the norm
             inner = replace(inner, lp=None, group_l1=None)
         free = np.array(self.free, dtype=np.intp)
-        return replace(inner, round=False, absolute=False, free=free, free_bound=self.bound)
+        return replace(inner, absolute=False, free=free, free_bound=self.bound)
 
     def check_shape(self, shape: Shape) -> None:
         if not shape or self.free[-1] >= shape[0] or len(self.free) >= shape[0]:

@@ -14,7 +14,7 @@ from projfree.checks import Array, at_least, positive, shown
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
 from projfree.numerics.projections import project_groups
-from projfree.sets.base import NormBall, Shape, Structure, is_round
+from projfree.sets.base import NormBall, Shape, Structure
 from projfree.sets.inputs import check_matrix, checked_point, scaled_gradient, scaled_norm
 from projfree.sets.lp import LpBall, hoelder, spread
 
@@ -86,7 +86,6 @@ class GroupBall(NormBall):
         return Structure(
             group_l1=group_l1,
             polytope=self.p in (1.0, math.inf) and self.q in (1.0, math.inf),
-            round=is_round(self.p, self.q),
             absolute=True,
             projection="fast" if self.p == 2.0 or self.q == math.inf else "slow",
         )

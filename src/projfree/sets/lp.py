@@ -11,7 +11,7 @@ from projfree.checks import Array, at_least, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.projections import project
-from projfree.sets.base import NormBall, Shape, Structure, is_round
+from projfree.sets.base import NormBall, Shape, Structure
 from projfree.sets.inputs import checked_point, point, scaled_gradient
 
 
@@ -60,7 +60,6 @@ class LpBall(NormBall):
             lp=self,
             group_l1=FlatBall(self.radius, np.broadcast_to(1.0, shape)) if self.p == 1.0 else None,
             polytope=self.p in (1.0, math.inf),
-            round=is_round(self.p),
             absolute=True,
             projection="fast",
         )

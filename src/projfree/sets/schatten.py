@@ -15,7 +15,7 @@ from projfree.numerics import spectra
 from projfree.numerics.lp_norm import SAFE_SQUARES, conjugate, lp_norm, norming
 from projfree.numerics.projections import project
 from projfree.numerics.spectra import Spectrum, singular_values, spectrum, svd
-from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure, is_round
+from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure
 from projfree.sets.inputs import check_matrix, finite, largest, like, point
 from projfree.sets.lp import LpBall, spread
 
@@ -71,7 +71,7 @@ class SchattenBall(NormBall):
     def structure(self, shape: Shape) -> Structure:
         if self.p == 2.0 or min(shape) == 1:  # a single row or column has one singular value, its length
             return LpBall(2.0, self.radius).structure(shape)
-        return Structure(round=is_round(self.p), spectral=True, projection="fast")
+        return Structure(projection="fast")
 
     def check_shape(self, shape: Shape) -> None:
         check_matrix("SchattenBall", shape, "rows x columns")

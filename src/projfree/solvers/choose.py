@@ -121,7 +121,7 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
     if structure.polytope and not fast and not isinstance(f.shape, FactoredShape):
         rule = ExactLineSearch() if own.predictions else Backtracking()
         return solvers.PairwiseFrankWolfe(rule), "over a polytope, steps among few vertices converge linearly"
-    averages = structure.round and isinstance(f.shape, FactoredShape)
+    averages = isinstance(f.shape, FactoredShape) and ball.strong_convexity(f.shape) > 0.0
     if f.convex and own.predictions:
         if structure.projection != "none" and not averages:
             return solvers.AcceleratedProjectedGradient(BacktrackingGradient()), "the set has a projection"
