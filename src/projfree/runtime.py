@@ -85,13 +85,6 @@ def over_blocks(work: Callable[[int], None], count: int, threads: int) -> None:
         helper.result()
 
 
-def over_ranges(work: Callable[[slice], None], count: int) -> None:
-    """Call ``work`` on ranges that cover so many independent entries, one for each thread."""
-    threads = default_threads() if count >= WORTHWHILE else 1
-    step = max(-(-count // threads), 1)
-    over_blocks(lambda k: work(slice(k * step, (k + 1) * step)), -(-count // step), threads)
-
-
 def over_rows(work: Callable[[int, int], None], indptr: Array) -> None:
     """Call ``work(start, stop)`` on ranges of rows that cover a compressed pattern and hold about equally many entries.
 

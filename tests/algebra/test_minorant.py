@@ -108,7 +108,7 @@ def test_lower_is_below_the_exact_minimum(seed, p, radius):
 class Known:
     """A set whose support is known up to an error."""
 
-    def __init__(self, support: float, error: float = 0.0, reach: float = 1.0) -> None:
+    def __init__(self, support: float, error: float, reach: float) -> None:
         self.support = lambda g: support
         self.support_error = lambda g, support: error
         self.reach = lambda shape: reach
@@ -116,7 +116,7 @@ class Known:
 
 @given(st.floats(-1e3, 1e3, allow_subnormal=False), st.floats(0.0, 1e3, allow_subnormal=False))
 def test_the_last_subtractions_round_downwards(constant, support):
-    lower = Minorant(constant, np.zeros(1)).lower(Known(support))
+    lower = Minorant(constant, np.zeros(1)).lower(Known(support, 0.0, 1.0))
     assert Fraction(lower) <= Fraction(constant) - Fraction(support)
 
 
@@ -165,7 +165,7 @@ def test_the_sum_of_the_errors_is_rounded_upwards(seed):
 
 
 def test_the_error_of_a_support_lowers_the_bound():
-    assert Minorant(1.0, np.ones(1)).lower(Known(1.0, 0.25)) <= -0.25
+    assert Minorant(1.0, np.ones(1)).lower(Known(1.0, 0.25, 1.0)) <= -0.25
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

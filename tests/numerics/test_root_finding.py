@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from projfree.numerics.projections import decreasing_roots
 from projfree.numerics.root_finding import NoRootError, find_root, find_roots
 
 # name: (function, slope), all increasing with the root 0
@@ -108,3 +110,16 @@ def test_several_roots_at_once():
     alone = [Counted("arctan", root) for root in roots]
     assert found == [find_root(fun, start) for fun, start in zip(alone, starts, strict=True)]
     assert len(looks) == max(fun.calls for fun in alone)
+
+
+def test_roots_of_many_functions_at_once():
+    """Straight, steep, flat and kinked ones, with a root at an end, beyond it, and none."""
+
+    def fun(x):
+        return np.array(
+            [1 - x[0], 1e-9 - x[1], 0.5 - x[2] ** 40, np.exp(-60 * x[3]) - 1e-20, np.sign(0.3 - x[4]), -x[5], 3 - x[6]]
+        )
+
+    found = decreasing_roots(fun, np.zeros(7), np.full(7, 2.0))
+    roots = np.array([1, 1e-9, 0.5 ** (1 / 40), np.log(1e20) / 60, 0.3, 0, 2])
+    np.testing.assert_allclose(found, roots, rtol=1e-14)

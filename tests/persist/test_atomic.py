@@ -99,3 +99,30 @@ def test_readers_see_the_old_or_the_new_content(tmp_path):
     for thread in threads:
         thread.join()
     assert not errors
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems do not flush folders")
+def test_content_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    """A power cut keeps what was flushed and may lose all else; the name is flushed at the end."""
+    fsync, replace, events = os.fsync, os.replace, []
+
+    def flush(descriptor):
+        fsync(descriptor)
+        status = os.fstat(descriptor)
+        events.append((status.st_ino, status.st_size))
+
+    def move(source, target):
+        status = os.stat(source)
+        assert (status.st_ino, status.st_size) in events, "all of it is on the disk"
+        replace(source, target)
+        events.append("moved")
+
+    monkeypatch.setattr(os, "fsync", flush)
+    monkeypatch.setattr(os, "replace", move)
+    for value in (1, 2):
+        events.clear()
+        persist.save(tmp_path / "state", {"value": value, "a": np.full(3000, value)}, kind="test")
+        assert events.count("moved") == 1
+        after = [inode for inode, _ in events[events.index("moved") + 1 :]]
+        assert (tmp_path / "state").stat().st_ino in after, "the name in the folder"
+        assert tmp_path.stat().st_ino in after, "the folder in its own"

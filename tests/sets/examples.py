@@ -14,18 +14,14 @@ from projfree.testing import sets as laws
 
 #: Exponents of norms, next to one and so large that powers overflow among them.
 EXPONENTS = (1.0, 1.001, 1.1, 1.5, 2.0, 3.0, 500.0, inf)
-#: Radii, and weights of entries.
-SIZES = (0.1, 1.5, 40.0)
-#: Groups of entries, of equal and unequal sizes.
-LABELS = (None, (0, 1, 0), (0, 0, 1), (2, 0, 1, 0), (1, 1, 1, 1), (0, 5, 5, 0, 0, 3, 5))
 
 
 def examples(cls):
     """A few sets of a class of the package, of every kind that it has."""
-    r, weights, disc, cube = SIZES[1], np.array(SIZES), LpBall(2, 1), LpBall(inf, 1)
+    r, weights, disc, cube = 1.5, np.array([0.1, 1.5, 40.0]), LpBall(2, 1), LpBall(inf, 1)
     lp = [LpBall(p, r) for p in EXPONENTS]
     pairs = [(2, 1), (inf, 1), (2, inf), *list(permutations(EXPONENTS, 2))[::9]]
-    groups = [GroupBall(p, q, r, labels) for p, q in pairs for labels in LABELS[:2]]
+    groups = [GroupBall(p, q, r, labels) for p, q in pairs for labels in (None, (0, 1, 0))]
     functions = {"contains": disc.contains, "project": disc.project, "diameter": 2.0}
     found = {
         LpBall: lp,
@@ -48,10 +44,11 @@ def examples(cls):
 @st.composite
 def cases(draw, cls, **settings):
     """One of the examples of a class, or one with other exponents, and arrays as `laws.cases` draws them."""
-    C = draw(st.sampled_from(examples(cls)))
+    C, radius = draw(st.sampled_from(examples(cls))), draw(st.sampled_from((0.1, 1.5, 40.0)))
     if cls in (LpBall, SchattenBall) and draw(st.booleans()):
-        C = cls(draw(st.floats(1, 12)), draw(st.sampled_from(SIZES)))
+        C = cls(draw(st.floats(1, 12)), radius)
     if cls is GroupBall and draw(st.booleans()):
         exponents = st.sampled_from(EXPONENTS) | st.floats(1, 12)
-        C = GroupBall(draw(exponents), draw(exponents), draw(st.sampled_from(SIZES)), draw(st.sampled_from(LABELS)))
+        labels = (None, (0, 1, 0), (0, 0, 1), (2, 0, 1, 0), (1, 1, 1, 1), (0, 5, 5, 0, 0, 3, 5))
+        C = GroupBall(draw(exponents), draw(exponents), radius, draw(st.sampled_from(labels)))
     return draw(laws.cases(C, **settings))

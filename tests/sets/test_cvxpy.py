@@ -15,7 +15,6 @@ INF, WEIGHTS, UPPER, LABELS = (
     np.linspace(0, 1, 6),
     (0, 1, 0, 2, 1, 0),
 )
-TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
 LP = [1, 1.1, 1.5, 2, 3, INF]
 PAIRS = [(2, 1), (INF, 1), (1, INF), (1.5, 1), (2, 1.5), (1.5, 2), (1, 3), (INF, 2), (3, 1.5), (1, 1)]
 
@@ -63,7 +62,9 @@ def test_the_nearest_point(C, constraints):
     x = cvxpy.Variable(w.shape)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "solution may be inaccurate": it is compared all the same
-        cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(x - w)), constraints(x)).solve(solver=cvxpy.CLARABEL, **TIGHT)
+        cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(x - w)), constraints(x)).solve(
+            solver=cvxpy.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12
+        )
     found, expected = C.project(w), x.value
     assert C.contains(found)
     np.testing.assert_allclose(found, expected, atol=2e-5)

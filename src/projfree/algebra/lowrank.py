@@ -11,7 +11,7 @@ from projfree.algebra.pattern import OnPattern, Pattern
 from projfree.algebra.structured import FactoredShape, Structured, combined
 from projfree.checks import Array, real_array
 from projfree.numerics.spectra import singular_values, svd
-from projfree.runtime import over_ranges
+from projfree.runtime import WORTHWHILE, default_threads, over_blocks
 
 #: Mixtures with more columns than this, and than twice what the last compression left, are compressed.
 MOST_COLUMNS = 512
@@ -171,8 +171,9 @@ class LowRank(Structured):
         from projfree.numerics.entries_kernels import values_of_pairs
 
         (left, right), out = self.factors(), np.empty(len(rows))
-        rows, cols = np.asarray(rows), np.asarray(cols)
-        over_ranges(lambda part: values_of_pairs(rows[part], cols[part], left, right, out[part]), len(rows))
+        threads = default_threads() if len(rows) >= WORTHWHILE else 1
+        parts = list(zip(*(np.array_split(each, threads) for each in (rows, cols, out)), strict=True))
+        over_blocks(lambda k: values_of_pairs(left, right, *parts[k]), threads, threads)
         return out
 
     def slab(self, start: int, stop: int) -> Array:

@@ -11,7 +11,7 @@ from projfree.numerics.compilation import FAST, compiled
 
 
 @compiled(fastmath=FAST)
-def values_of_pairs(rows, cols, left, right, out):
+def values_of_pairs(left, right, rows, cols, out):
     """``out[t] = left[rows[t]] @ right[cols[t]]``."""
     k = left.shape[1]
     for t in range(len(rows)):

@@ -26,6 +26,7 @@ FIRST_BLOCK, MOST_BLOCK = 16, 64
 #: weighs less does not count, and a bound this close to what is attained is sharp.
 STEPS, TOLERANCE = 12, 1e-3
 EPS = float(np.finfo(np.float64).eps)
+GRAM_NOISE = 8.0 * math.sqrt(EPS)
 
 #: A matrix with `shape`, `times`, `transposed_times`, `slab`, `gram`, `scale` and `size`, as structured ones are.
 Operator = Any
@@ -70,8 +71,7 @@ class Spectrum:
     """Singular triples ``left, values, right``.
 
     Where ``whole`` is False the values are those of a compression, each a lower bound on the one of its rank. Where it
-    is True they are all there, their squares up to ``error`` besides the backward error of a decomposition. Vectors of
-    values up to the part ``noise`` of the largest are rounding.
+    is True they are all there, their squares up to ``error`` besides the backward error of a decomposition.
     """
 
     left: Array
@@ -79,12 +79,12 @@ class Spectrum:
     right: Array
     whole: bool = True
     error: float = 0.0
-    noise: float = 0.0
 
     @property
     def reliable(self) -> Array:
         """The values, zero where their vectors are nothing but rounding."""
-        noise = max(self.noise, max(len(self.left), len(self.right)) * EPS)
+        # A Gram matrix, the values of which have an error, has half of the digits.
+        noise = GRAM_NOISE if self.error else max(len(self.left), len(self.right)) * EPS
         return np.where(self.values > noise * self.values.max(initial=0.0), self.values, 0.0)
 
 
@@ -101,11 +101,10 @@ def spectrum(g: Operator, weights: Weights, start: Array | None = None, most: in
         return leading(g, weights, start, most)
     squares, vectors = np.linalg.eigh(g.gram())
     values, vectors = np.sqrt(np.maximum(squares[::-1], 0.0)), vectors[:, ::-1]
-    noise = 8.0 * math.sqrt(EPS)  # the Gram matrix has half of the digits
-    inverse = np.where(values > noise * values[0], 1.0 / np.where(values > 0.0, values, 1.0), 0.0)
+    inverse = np.where(values > GRAM_NOISE * values[0], 1.0 / np.where(values > 0.0, values, 1.0), 0.0)
     if m >= n:
-        return Spectrum(g.times(vectors) * inverse, values, vectors, True, gram_error(g), noise)
-    return Spectrum(vectors, values, g.transposed_times(vectors) * inverse, True, gram_error(g), noise)
+        return Spectrum(g.times(vectors) * inverse, values, vectors, True, gram_error(g))
+    return Spectrum(vectors, values, g.transposed_times(vectors) * inverse, True, gram_error(g))
 
 
 def leading(g: Operator, weights: Weights, start: Array | None, most: int | None = None) -> Spectrum:

@@ -118,7 +118,7 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
         return solvers.WorkingSet(), f"most of the {d:,} features are zero at the minimum over this set"
     if products:
         return solvers.HessianFreeNewton(), f"products with a Hessian of {D:,} parameters are cheaper than the matrix"
-    if structure.polytope and not fast and not isinstance(f.shape, FactoredShape):
+    if structure.polytope and not fast:
         rule = ExactLineSearch() if own.predictions else Backtracking()
         return solvers.PairwiseFrankWolfe(rule), "over a polytope, steps among few vertices converge linearly"
     averages = isinstance(f.shape, FactoredShape) and ball.strong_convexity(f.shape) > 0.0

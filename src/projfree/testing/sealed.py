@@ -59,17 +59,13 @@ class SealedData(Data):
         self._forgets = forgets
         self._take_over(DenseData(X, y, sample_weight, threads=1))
 
-    def _take_over(self, inner: DenseData) -> None:
+    def _take_over(self, inner: DenseData) -> SealedData:
         """Hold these rows, and add over blocks of a few of them."""
         self.n, self.column_stats, self.total_weight = inner.n, inner.column_stats, inner.total_weight
         inner.cut, self.rounding_units = Blocks(inner.n, ROWS), Blocks(inner.n, inner.n).units()
         self._inner, self.y = inner, Opaque()
         self.weight = None if inner.weight is None else Opaque()
-
-    def _over(self, inner: DenseData) -> SealedData:
-        data = copy(self)
-        data._take_over(inner)
-        return data
+        return self
 
     def open(self) -> SealedWorkspace:
         return SealedWorkspace(self._inner, self._forgets)
@@ -77,13 +73,13 @@ class SealedData(Data):
     def with_targets(
         self, convert: Callable[[Array], Array], reweight: Callable[[Array], Array] | None = None
     ) -> SealedData:
-        return self._over(self._inner.with_targets(*_sent((convert, reweight))))
+        return copy(self)._take_over(self._inner.with_targets(*_sent((convert, reweight))))
 
     def subset(self, rows: Array | Fold) -> SealedData:
-        return self._over(self._inner.subset(rows))
+        return copy(self)._take_over(self._inner.subset(rows))
 
     def standardized(self, centre: Any, scale: Any) -> SealedData:
-        return self._over(self._inner.standardized(centre, scale))
+        return copy(self)._take_over(self._inner.standardized(centre, scale))
 
     def labels(self) -> list[Array]:
         return self._inner.labels()

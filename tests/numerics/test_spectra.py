@@ -1,11 +1,12 @@
-"""Upper bounds on largest eigenvalues, for estimates good and bad."""
+"""Upper bounds on largest eigenvalues, and singular values of matrices whose singular values are known exactly."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.linalg import hadamard
 
-from projfree.numerics.spectra import eigenvalue_bound
+from projfree.numerics.spectra import eigenvalue_bound, singular_values, svd, svd_error
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 40, 600])
@@ -29,3 +30,14 @@ def test_the_bound_is_above_and_close_where_the_estimate_is(n, share, flat):
 
 def test_zero():
     assert eigenvalue_bound(lambda: np.zeros((3, 3)), 1e-300) >= 0.0
+
+
+@pytest.mark.parametrize("n", [4, 16, 64, 128])
+def test_svd_error_is_a_bound(n):
+    """H diag(s) H with a Hadamard matrix H is exact in floating point, and its singular values are n s."""
+    H, rng = hadamard(n), np.random.default_rng(n)
+    spectra = [rng.integers(1, 2**20, n), 2.0 ** -rng.integers(0, 20, n), np.ones(n), np.where(np.arange(n) < 2, 3, 0)]
+    for s in spectra:
+        A, exact = (H * s) @ H.T, np.sort(n * s)[::-1]
+        for found in (singular_values(A), svd(A)[1]):
+            assert np.linalg.norm(found - exact) <= 0.1 * svd_error((n, n)) * np.linalg.norm(exact)
