@@ -8,19 +8,15 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.numerics.fista import project_descent
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
 from projfree.numerics.linear_systems import Product, cholesky_inverse, is_null, newton_step
 from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.mirror_newton import minimise_on_mirror_curve
-from projfree.numerics.projections import project
 from projfree.numerics.secular import Solution, UnitQuadratic, minimise_secular
 
 #: Below this exponent the minimiser over the l_1 ball is the better start.
 NEARLY_ONE = 1.15
-#: A gap, next to that at zero, at which a method has failed and projected gradients are tried.
-POOR = 1e-3
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -45,8 +41,7 @@ def minimise_quadratic(H: Array, b: Array, p: float, radius: float, start: Array
     -----
     ``p = 2`` is a secular equation in the spectrum. Elsewhere the minimiser without the ball comes first; where it
     lies outside, ``p = 1`` and ``p = inf`` are active-set methods, and everything between is Newton's method along the
-    mirror curve. Cost: about ten Cholesky factorisations. Where rounding or overflow keeps a method from a good point,
-    accelerated projected gradients go on from the best one.
+    mirror curve. Cost: about ten Cholesky factorisations.
     """
     if not b.any() or radius == 0.0:
         return np.zeros_like(b)
@@ -78,12 +73,7 @@ def _minimise(problem: UnitQuadratic, start: Array | None) -> Solution:
         found = minimise_on_mirror_curve(problem, start, plane)
         if start is not None and not found.exact and not expired():  # the start may have led astray
             found = _better(found, minimise_on_mirror_curve(problem, None, plane))
-    if inside is not None:
-        found = _better(found, inside)
-    if found.gap <= POOR or found.exact or expired():
-        return found
-    x = project_descent(problem.H, problem.b, lambda y: project(y, p, 1.0), found.x)
-    return _better(found, problem.check(x))
+    return found if inside is None else _better(found, inside)
 
 
 def _better(one: Solution, other: Solution) -> Solution:

@@ -81,7 +81,7 @@ class GroupBall(NormBall):
             return LpBall(self.p, self.radius).structure(shape)
         group_l1 = None
         if (self.p, self.q) == (2.0, 1.0):
-            groups = np.arange(shape[0]) if self.groups is None else _layout(self.groups)[0]
+            groups = np.arange(shape[0]) if self.groups is None else _padding(self.groups)[0]
             group_l1 = FlatBall(self.radius, np.ones(int(groups.max()) + 1), groups)
         return Structure(
             group_l1=group_l1,
@@ -101,21 +101,21 @@ class GroupBall(NormBall):
 
     @scaled_gradient
     def lmo(self, g: Array) -> Array:
-        rows = laid_out(g, self.groups)
+        rows = to_padded(g, self.groups)
         sizes = norming(row_norms(rows, conjugate(self.p))[None, :], self.q)[0]
-        return taken_back(-self.radius * sizes[:, None] * norming(rows, self.p), self.groups, g.shape)
+        return from_padded(-self.radius * sizes[:, None] * norming(rows, self.p), self.groups, g.shape)
 
     @scaled_norm
     def norm(self, w: Array) -> float:
-        return lp_norm(row_norms(laid_out(w, self.groups), self.p), self.q)
+        return lp_norm(row_norms(to_padded(w, self.groups), self.p), self.q)
 
     @scaled_norm
     def dual_norm(self, g: Array) -> float:
-        return lp_norm(row_norms(laid_out(g, self.groups), conjugate(self.p)), conjugate(self.q))
+        return lp_norm(row_norms(to_padded(g, self.groups), conjugate(self.p)), conjugate(self.q))
 
     @checked_point
     def project(self, w: Array) -> Array:
-        return taken_back(project_groups(laid_out(w, self.groups), self.p, self.q, self.radius), self.groups, w.shape)
+        return from_padded(project_groups(to_padded(w, self.groups), self.p, self.q, self.radius), self.groups, w.shape)
 
     def reach(self, shape: Shape) -> float:
         r""":math:`r \|s\|_t` with :math:`s_i = \max(1, k_i^{1/2-1/p})` for groups of :math:`k_i` entries, attained.
@@ -157,21 +157,21 @@ def checked_labels(name: str, groups: Sequence[int] | Array) -> tuple[int, ...]:
     return tuple(labels.tolist())
 
 
-def laid_out(x: Array, groups: Labels) -> Array:
+def to_padded(x: Array, groups: Labels) -> Array:
     """The table whose rows are the groups of ``x``."""
     if groups is None:
         return x
-    group, place, count, width = _layout(groups)
+    group, place, count, width = _padding(groups)
     table = np.zeros((count, width, *x.shape[1:]))
     table[group, place] = x
     return table.reshape(count, -1)
 
 
-def taken_back(table: Array, groups: Labels, shape: Shape) -> Array:
+def from_padded(table: Array, groups: Labels, shape: Shape) -> Array:
     """The point of shape ``shape`` whose table this is."""
     if groups is None:
         return table
-    group, place, count, width = _layout(groups)
+    group, place, count, width = _padding(groups)
     out: Array = table.reshape(count, width, *shape[1:])[group, place]
     return out
 
@@ -180,12 +180,12 @@ def group_sizes(groups: Labels, shape: Shape) -> Array:
     """How many entries each group of a point of this shape has."""
     if groups is None:
         return np.full(shape[0], shape[1])
-    counts: Array = np.bincount(_layout(groups)[0]) * int(np.prod(shape[1:]))
+    counts: Array = np.bincount(_padding(groups)[0]) * int(np.prod(shape[1:]))
     return counts
 
 
 @lru_cache(maxsize=64)
-def _layout(groups: tuple[int, ...]) -> tuple[Any, Any, int, int]:
+def _padding(groups: tuple[int, ...]) -> tuple[Any, Any, int, int]:
     """For each entry its group and its place in it; the number of groups and the size of the largest."""
     group = np.unique(groups, return_inverse=True)[1]
     counts = np.bincount(group)
