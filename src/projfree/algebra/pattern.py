@@ -40,7 +40,12 @@ class Pattern:
     def of(cls, rows: Array, cols: Array, shape: tuple[int, int]) -> tuple[Pattern, Array, Array | None]:
         """The pattern of pairs, the order that sorts them, and the place of each sorted pair (None where distinct)."""
         rows, cols = np.asarray(rows), np.asarray(cols)
-        order, new = cls.sorted_pairs(rows, cols, shape)
+        order = sorting_order(cols, shape[1])
+        order = order[sorting_order(rows[order], shape[0])]
+        new = np.arange(len(order)) == 0
+        for side in (rows, cols):
+            ordered = side[order]
+            new[1:] |= ordered[1:] != ordered[:-1]
         place, first = None, order
         if not new.all():
             place = (np.cumsum(new) - 1).astype(order.dtype)
@@ -48,18 +53,6 @@ class Pattern:
         indptr = np.zeros(shape[0] + 1, dtype=np.int64)
         np.cumsum(np.bincount(rows[first], minlength=shape[0]), out=indptr[1:])
         return cls(indptr, cols[first].astype(np.int32, copy=False), shape), order, place
-
-    @staticmethod
-    def sorted_pairs(rows: Array, cols: Array, shape: tuple[int, int]) -> tuple[Array, Array]:
-        """The order that sorts pairs, equal ones as they were, and which of them differ from the one before."""
-        order = sorting_order(cols, shape[1])
-        order = order[sorting_order(rows[order], shape[0])]
-        new = np.ones(len(order), dtype=bool)
-        for side in (rows, cols):
-            ordered = side[order]
-            differs = ordered[1:] != ordered[:-1]
-            new[1:] = differs if side is rows else new[1:] | differs
-        return order, new
 
     @property
     def count(self) -> int:
