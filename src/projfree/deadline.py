@@ -1,4 +1,4 @@
-"""The time at which a run must end, for loops inside a step that may take long.
+"""The time at which a run must end, for long loops inside a step.
 
 Loops of solvers and passes over blocks of rows check it; a limit may be exceeded by one inner iteration. Threads of
 `projfree.runtime` have the deadline of the thread that they work for.
@@ -13,21 +13,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-#: Seconds that a run gets of a time limit which others have used up: enough to return where it begins.
+#: Time limit of a run for which no time is left: positive, so that it evaluates and returns its start.
 LEAST_LEFT = sys.float_info.min
 
 _END: ContextVar[float] = ContextVar("projfree deadline", default=math.inf)
 
 
 class Expired(Exception):  # noqa: N818 - no error: the run returns to where the step began
-    """The deadline has passed inside work that is worth nothing unless it is finished, such as a Hessian."""
+    """The deadline has passed inside work that is useless unless it is complete, such as a Hessian."""
 
 
 @contextmanager
 def deadline(seconds: float | None, *, beyond: bool = False) -> Iterator[None]:
-    """Let `expired` be True from so many seconds on, if any; within another deadline the earlier of the two counts.
+    """Make `expired` True after ``seconds``, if given; of nested deadlines the earlier one counts.
 
-    With ``beyond`` that one does not count: for the last steps of an answer, which is worth little without them.
+    With ``beyond`` the outer deadline is ignored, for final steps without which the result is of little use.
 
     Examples
     --------
@@ -60,9 +60,9 @@ def expired() -> bool:
 
 
 def countdown(seconds: float | None) -> Callable[[], float | None]:
-    """A function that returns what is left of a time limit that begins now, for runs that share it; None without one.
+    """A function that returns the rest of a time limit that starts now, for runs that share it; None without a limit.
 
-    It is never zero, because every run gets some time.
+    The rest is never zero, because every run needs a positive limit.
     """
     end = math.inf if seconds is None else time.monotonic() + seconds
     return lambda: None if seconds is None else max(end - time.monotonic(), LEAST_LEFT)

@@ -1,6 +1,6 @@
-"""Threads: how many there are, the one pool of them, and limits on those of BLAS; all of it survives a fork.
+"""The number of threads, the thread pool, and limits on BLAS threads, all of which survive a fork.
 
-OpenBLAS does not where another thread is inside of one of its calls: the child then hangs in its own first call.
+OpenBLAS itself does not survive one while another thread is inside of a BLAS call: the child hangs in its first call.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from projfree.checks import Array
 
-#: With fewer stored entries than this the work is done before a thread has started.
+#: With fewer stored entries than this, starting threads costs more than they save.
 WORTHWHILE = 20_000
 
 # Held while any state of this module changes, and during a fork, so that a child never sees half of a change.
@@ -39,9 +39,9 @@ def default_threads() -> int:
 
 
 def lock_of(owner: Any) -> Any:
-    """The lock of an object, made when it is first asked for.
+    """The lock of an object, created on first use.
 
-    In the child of a fork it is another one: the thread that held the old one may not exist there.
+    The child of a fork gets a new one, because the thread that held the old one may not exist there.
     """
     if owner.lock is None or owner.lock[0] != os.getpid():
         with _lock:

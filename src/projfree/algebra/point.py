@@ -1,4 +1,4 @@
-"""`Point`: a parameter as a value, which may know the few points that it is a mixture of."""
+"""`Point`: an immutable parameter, which may be stored as a linear combination of a few other points."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from projfree.checks import Array
 
-#: A mixture of more points than this is a point of its own: forming its image anew is cheaper than mixing so many.
+#: A combination of more points than this forgets them: computing its predictions is cheaper than combining so many.
 MOST_PARTS = 3
 
 
 class Handle:
-    """What a workspace finds the image of a point by; it means nothing elsewhere, and a copy finds nothing."""
+    """The key under which a workspace stores the predictions of a point; copies get keys of their own."""
 
     __slots__ = ()
 
@@ -23,21 +23,21 @@ class Handle:
 class Point:
     """A parameter ``w``; closed under ``+`` and scalar ``*``.
 
-    Points are values: nothing about one changes after it was made.
+    Points are immutable.
 
     Attributes
     ----------
     w : ndarray
         The parameter, read-only.
     intercept : ndarray or None
-        The intercept that belongs to ``w``, or where the search for it starts. A mixture inherits the average of those
-        that its points have; vertices from an oracle have none.
+        The intercept that belongs to ``w``, or the start of the search for it. A combination has the average of the
+        intercepts of its points; vertices from an oracle have none.
     mass : float
-        The weight of the intercept in mixtures.
+        The weight of the intercept in averages.
     of : tuple of (float, Point)
-        The points that this one is a mixture of, if they are few.
+        The points that this one is a combination of, if they are few.
     handle : Handle
-        What a workspace finds the image by.
+        The key of the predictions in a workspace.
     """
 
     w: Array

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-calls
-"""How long numba has compiled in this process, so that a run can leave it out of its seconds and say so."""
+"""Compilation with numba, and its duration, which runs report apart from their own."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any, ClassVar
 
 log = logging.getLogger(__name__)
 
-#: What loops over numbers are allowed, so that they are vectorised: sums in another order and fused products, but no
-#: assumption that numbers are finite.
+#: Flags of fast maths with which loops are vectorised: sums in another order and fused products, but no assumption
+#: that numbers are finite.
 FAST = {"reassoc", "nsz", "contract"}
 
-#: The one listener, once something that is compiled was imported.
+#: The listener, once a compiled function has been imported.
 _listeners: list[Any] = []
 
 
 def watch() -> None:
-    """Count compilations from now on. What numba finds on disk is not compiled, and loading it counts as work.
+    """Measure compilations from now on; loading compiled code from disk is not one.
 
-    An interrupt waits for the end of a compilation: LLVM calls functions of Python in which it would be dropped.
+    An interrupt is delivered after the compilation, because LLVM calls Python functions in which it would be lost.
     """
     if _listeners:
         return
@@ -50,9 +50,9 @@ def watch() -> None:
 
 @contextmanager
 def held_interrupt() -> Iterator[None]:
-    """Deliver an interrupt that arrives in the block at its end; in the main thread only.
+    """Delay an interrupt that arrives in the block until its end; in the main thread only.
 
-    An import of numba that is broken off cannot be repeated in the same process: parts of it stay behind.
+    An interrupted import of numba cannot be repeated in the same process.
     """
     arrived, usual = list[int](), signal.getsignal(signal.SIGINT)
     if current_thread() is not main_thread() or not callable(usual):  # interrupts are ignored, or end the process
@@ -68,7 +68,7 @@ def held_interrupt() -> Iterator[None]:
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function when it is first called, and keep the machine code on disk where there is a place for it."""
+    """Compile a function on its first call, and cache the machine code on disk where a folder is writable."""
     with held_interrupt():
         from numba import njit
 
@@ -84,5 +84,5 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def compile_seconds() -> float:
-    """Seconds that compiling took so far, counted when it ends; zero where nothing that is compiled was imported."""
+    """Seconds of all finished compilations; zero if no compiled function has been imported."""
     return sum((float(listener.duration) for listener in _listeners if listener.done), start=0.0)

@@ -16,9 +16,9 @@ import numpy as np
 from projfree.checks import Array
 from projfree.deadline import expired
 
-#: Steps at most; restarted momentum needs about the square root of the condition number of them for each digit.
+#: Largest number of steps; restarted momentum takes about the square root of the condition number for each digit.
 MOST = 5_000
-#: It ends after so many steps in a row that are this much shorter than the iterate.
+#: The iteration ends after CALM consecutive steps that are shorter than STILL times the iterate.
 STILL, CALM = 1e-13, 3
 
 
@@ -33,8 +33,8 @@ def momentum(theta: float, *, restart: bool) -> tuple[float, float]:
 def project_descent(H: Array, b: Array, project: Callable[[Array], Array], start: Array) -> Array:
     r"""A minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over a set.
 
-    FISTA, restarted where its momentum points uphill. Its answer is as good as so many steps make it, or those
-    before the deadline.
+    FISTA, restarted where its momentum points uphill. It stops at the deadline or after 5,000 steps at the latest, so
+    that the result may be inexact.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The unit of rounding, and sums whose rounding does not depend on who adds them up."""
+"""The unit of rounding, and sums that do not depend on the number of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws for data backends: whatever holds the rows, runs find what they find on the same rows in memory.
+"""Laws for data backends: runs give the same results as on the same rows in memory.
 
 Whoever writes a data class runs `check_backend` on it::
 
@@ -31,7 +31,7 @@ from projfree.sampling import Growing
 from projfree.sets import LpBall
 from projfree.solvers import Solver
 
-#: ``make(X, y, weight)``: the same rows behind the class that is checked.
+#: ``make(X, y, weight)``: an instance of the class under test that holds these rows.
 Make = Callable[[Array, Array, Array | None], Data]
 #: Values, and runs whose steps are fixed beforehand, agree to this; bounds may exceed values by that.
 AGREEMENT, ROUNDING = 1e-10, 1e-12
@@ -89,19 +89,19 @@ def check_backend(
     Parameters
     ----------
     make : callable
-        ``make(X, y, weight)``: the same rows behind the class that is checked.
+        ``make(X, y, weight)``: an instance of the class under test that holds these rows.
     same_draws : bool
-        Whether runs on samples draw the rows that memory draws; else they have to be as good.
+        Whether samples consist of the same rows as in memory; if not, runs on samples are compared by certificate.
     losses : sequence of (Loss, int)
-        Losses that solvers run on, each with its outputs; all losses are evaluated. Fewer make sense where a read takes
-        long, because solvers read the data thousands of times.
+        Losses that solvers run on, each with its number of outputs; all losses are evaluated. Give fewer where reads
+        are slow, because solvers read the data thousands of times.
     searching : sequence of Solver or "auto"
         Solvers whose steps depend on the data.
 
     Examples
     --------
-    Here only evaluations, fixed steps, paths and checkpoints are compared, so that the example is quick; leave out
-    ``losses`` and ``searching`` to run all laws.
+    To be quick, the example compares only evaluations, fixed steps, paths and checkpoints; leave out ``losses`` and
+    ``searching`` to run all laws.
 
     >>> from projfree import Squared
     >>> from projfree.testing import SealedData
@@ -149,7 +149,7 @@ class ImageProductSums(Step):
 
 
 def check_fixed(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Solver) -> None:
-    """Runs whose steps are fixed beforehand agree to rounding."""
+    """Runs with predefined steps agree up to rounding."""
     here, there = _runs(make, loss, outputs, intercept, solver, tol=0.0, max_iter=30)
     _close(here.w, there.w)
     _close(here.value, there.value)
@@ -158,7 +158,7 @@ def check_fixed(make: Make, loss: Loss, outputs: int, intercept: bool, solver: S
 
 
 def check_searching(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Any, tol: float = 1e-6) -> None:
-    """Where searches or draws branch, both certificates hold and their intervals overlap."""
+    """Where searches or samples differ, both certificates hold and their intervals overlap."""
     if isinstance(solver, solvers.CorrectivePrimalAveraging | solvers.WorkingSet) and not loss.convex:
         return  # they need a convex function
     here, there = _runs(make, loss, outputs, intercept, solver, tol=tol, max_iter=300)
@@ -179,7 +179,7 @@ def check_path(make: Make) -> None:
 
 
 def check_checkpoint(make: Make) -> None:
-    """A run goes on from a checkpoint as the uninterrupted one did, bit for bit."""
+    """A run resumed from a checkpoint equals the uninterrupted one bit for bit."""
     f = Objective(losses.Logistic(), make(*table(losses.Logistic(), 0)), True)
     solver = solvers.CorrectivePrimalAveraging()
     with tempfile.TemporaryDirectory() as folder:
@@ -192,7 +192,7 @@ def check_checkpoint(make: Make) -> None:
 
 
 def _both(make: Make, loss: Loss, outputs: int) -> tuple[Data, Data]:
-    """The same rows behind the class that is checked, and in memory."""
+    """The same rows in the class under test, and in memory."""
     rows = table(loss, outputs)
     return make(*rows), as_data(*rows)
 
