@@ -13,7 +13,6 @@ scaled to the diagonal one, and the curve gives ``x`` and ``s`` back. The penalt
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -80,7 +79,7 @@ def minimise_on_mirror_curve(
         best = found if found.gap < best.gap else best
         if expired() or best.gap <= best.floor or idle >= (IDLE if best.exact else 8 * IDLE):
             break
-        now = linearise(problem, place, penalty, image, h)
+        now = MirrorStep(problem, place, penalty, image, h)
         shift = now.norm_derivative(now.inner)
         ahead = now.norm + shift
         off, weight = CLOSE * abs(ahead - 1.0), penalty * power(now.norm, problem.p)
@@ -112,25 +111,34 @@ def _first_place(problem: UnitQuadratic, h: Array, start: Array | None) -> tuple
     return on_curve(problem.b, h, 1.0, problem.p), 1.0
 
 
-@dataclass(frozen=True)
 class MirrorStep:
     r"""Newton's step ``inner`` for ``x`` at a fixed penalty, and :math:`dx/d\lambda` as ``outer``.
 
     ``turn`` is minus the change of :math:`\lambda s` that goes with ``inner``; ``h`` are the weights of the coordinate
-    in which the curve is walked along: the curvature that is left when all other entries give way. ``decrement`` is
-    what Newton's step should bring of the penalised function, twice; ``norm`` is that of ``x``.
+    along which the curve is searched: the curvature that is left when all other entries give way. ``decrement`` is
+    twice the decrease of the penalised function that Newton's step predicts; ``norm`` is that of ``x``. Columns share
+    nothing but the penalty. Cost: a Cholesky inverse a column.
     """
 
-    problem: UnitQuadratic
-    place: Place
-    penalty: float
-    image: Array
-    inner: Array
-    outer: Array
-    turn: Array
-    h: Array
-    decrement: float
-    norm: float
+    def __init__(self, problem: UnitQuadratic, place: Place, penalty: float, image: Array, diagonal: Array) -> None:
+        self.problem, self.place, self.penalty, self.image = problem, place, penalty, image
+        x, s, a, c = place
+        residual = image - problem.b + penalty * s
+        self.inner, self.outer, root, self.h = np.zeros_like(x), np.zeros_like(x), np.sqrt(a), diagonal.copy()
+        for j in range(x.shape[1]):
+            # Entries whose x takes next to nothing of a step stand still.
+            on = np.flatnonzero(diagonal[:, j] * a[:, j] > _EPS**2)
+            if len(on):
+                scale = root[on, j]
+                M = (problem.H if len(on) == len(x) else problem.H[np.ix_(on, on)]) * scale * scale[:, None]
+                M.flat[:: len(on) + 1] += c[on, j]
+                y, inverse = solve_unit_diagonal(M, -scale[:, None] * np.column_stack([residual[on, j], s[on, j]]))
+                self.inner[on, j], self.outer[on, j] = scale * y[:, 0], scale * y[:, 1]
+                left = (1.0 / np.maximum(inverse, 1.0) - c[on, j]) / a[on, j]
+                self.h[on, j] = np.clip(left, math.sqrt(_EPS) * diagonal[on, j], diagonal[on, j])
+        self.turn = residual + problem.H @ self.inner
+        self.decrement = -float(np.vdot(residual, self.inner))
+        self.norm = lp_norm(x, problem.p)
 
     def norm_derivative(self, direction: Array) -> float:
         """The derivative of the norm of ``x`` along a direction."""
@@ -168,27 +176,6 @@ class MirrorStep:
     def _penalised(self, x: Array, image: Array) -> float:
         p = self.problem.p
         return float(np.vdot(0.5 * image - self.problem.b, x) + self.penalty / p * power(lp_norm(x, p), p))
-
-
-def linearise(problem: UnitQuadratic, place: Place, penalty: float, image: Array, diagonal: Array) -> MirrorStep:
-    """The step at a point of the curve; columns share nothing but the penalty. Cost: a Cholesky inverse a column."""
-    x, s, a, c = place
-    residual = image - problem.b + penalty * s
-    inner, outer, root, h = np.zeros_like(x), np.zeros_like(x), np.sqrt(a), diagonal.copy()
-    for j in range(x.shape[1]):
-        # Entries whose x takes next to nothing of a step stand still.
-        on = np.flatnonzero(diagonal[:, j] * a[:, j] > _EPS**2)
-        if len(on):
-            scale = root[on, j]
-            M = (problem.H if len(on) == len(x) else problem.H[np.ix_(on, on)]) * scale * scale[:, None]
-            M.flat[:: len(on) + 1] += c[on, j]
-            y, inverse = solve_unit_diagonal(M, -scale[:, None] * np.column_stack([residual[on, j], s[on, j]]))
-            inner[on, j], outer[on, j] = scale * y[:, 0], scale * y[:, 1]
-            left = (1.0 / np.maximum(inverse, 1.0) - c[on, j]) / a[on, j]
-            h[on, j] = np.clip(left, math.sqrt(_EPS) * diagonal[on, j], diagonal[on, j])
-    turn = residual + problem.H @ inner
-    decrement = -float(np.vdot(residual, inner))
-    return MirrorStep(problem, place, penalty, image, inner, outer, turn, h, decrement, lp_norm(x, problem.p))
 
 
 def solve_unit_diagonal(M: Array, sides: Array) -> tuple[Array, Array]:
