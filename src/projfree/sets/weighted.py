@@ -60,9 +60,6 @@ class Weighted(Wrapper, NormBall):
     def radius(self) -> float:  # type: ignore[override]  # read-only here: the ball holds it
         return self.ball.radius
 
-    def _times(self, w: Any) -> Any:
-        return w * self.weights
-
     def _inner(self, g: Any) -> Any:
         return g / self.weights
 
@@ -71,7 +68,7 @@ class Weighted(Wrapper, NormBall):
 
     def norm(self, w: Array) -> float:
         x, scale = self._scaled(w)
-        return scale * float(self.ball.norm(self._times(x)))
+        return scale * float(self.ball.norm(x * self.weights))
 
     def dual_norm(self, g: Array) -> float:
         return self.support(g) / self.radius
