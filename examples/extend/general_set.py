@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree import Objective, Squared, as_data, minimize
-from projfree.sets.base import ConstraintSet, Structure, slack
+from projfree.sets.base import ConstraintSet, slack
 from projfree.sets.inputs import finite, like, unit_scale
 
 
@@ -22,10 +22,6 @@ class Ellipsoid(ConstraintSet):
             raise ValueError(
                 f"`Ellipsoid` has points of shape {self.axes.shape}, got {shape}; use as many axes."
             )
-
-    def structure(self, shape):
-        """Say what solvers can exploit: the boundary has no flat pieces. There is no projection."""
-        return Structure(round=True)
 
     def lmo(self, g):
         c = finite("lmo(g)", g)
