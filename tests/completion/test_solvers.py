@@ -28,7 +28,6 @@ from projfree import (
 )
 from projfree.algebra import LowRank, OnPattern, lowrank
 from projfree.numerics import spectra
-from projfree.sets import schatten
 
 SHAPE = (12, 9)
 SOLVERS = (
@@ -137,9 +136,8 @@ def test_a_resumed_run_takes_the_same_steps(solver, tmp_path, tier):
 
 @pytest.mark.parametrize("solver", [FrankWolfe(), PrimalAveraging(), CorrectivePrimalAveraging()], ids=repr)
 def test_iterates_that_outgrow_their_memory(monkeypatch, solver):
-    for module in (spectra, schatten):  # leading parts of spectra, as of large matrices
-        monkeypatch.setattr(module, "DENSE_ENTRIES", 0)
-        monkeypatch.setattr(module, "EVERY_SIDE", 0)
+    monkeypatch.setattr(spectra, "DENSE_ENTRIES", 0)  # leading parts of spectra, as of large matrices
+    monkeypatch.setattr(spectra, "EVERY_SIDE", 0)
     monkeypatch.setattr(spectra, "FIRST_BLOCK", 4)
     rows, cols, y = entries(30, 20, 300, seed=3)
     data = as_data(Entries(rows, cols, (30, 20), factored=True), y)
