@@ -221,7 +221,7 @@ class Constrained(ConstraintSet):
         return bool(np.all((t >= rows.lower - allowed) & (t <= rows.upper + allowed))) and self.ball.contains(w, rtol)
 
     def centre(self, shape: Shape) -> Array:
-        return self._cut(shape).interior.reshape(shape).copy()
+        return self._cut(shape).centre.reshape(shape)
 
     def reach(self, shape: Shape) -> float:
         return self.ball.reach(shape)

@@ -110,6 +110,11 @@ class Cut(ABC):
         Rows that hold with equality wherever all others hold become equalities.
         """
 
+    @property
+    def centre(self) -> Array:
+        """Where runs begin."""
+        return self.interior.copy()
+
     @abstractmethod
     def gauge(self, w: Array) -> float:
         """A convex function, at most one inside of the ball."""

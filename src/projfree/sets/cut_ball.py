@@ -80,7 +80,7 @@ class CutBall(Cut):
         """By quadratics that are ever flatter, each around the last point."""
         size = float(np.linalg.norm(g))
         if size == 0.0:
-            return self.interior.copy(), np.zeros_like(y)
+            return self.centre, np.zeros_like(y)
         x, best = self.interior, -math.inf
         for flatness in FLATNESS:
             delta = flatness * size / self.radius
@@ -108,6 +108,12 @@ class CutBall(Cut):
             while (more := self.least(g, found + size * proof)) > bound:
                 found, bound, size = found + size * proof, more, GROWTH * size
         return found
+
+    @property
+    def centre(self) -> Array:
+        """The centre of the ball, moved into the set: Newton steps from deep inside of wide rows may be poor."""
+        near = self.onto(np.ravel(self.ball.centre(self.shape)), self.equal, self.lower)
+        return self.pulled(near, self.noise)
 
     def gauge(self, w: Array) -> float:
         x = w - self.offset

@@ -41,7 +41,7 @@ class CutPolytope(Cut):
     def linear(self, g: Array, y: Array) -> tuple[Array, Array]:
         size = float(np.abs(g).max(initial=0.0))
         if size == 0.0:
-            return self.interior.copy(), np.zeros_like(y)
+            return self.centre, np.zeros_like(y)
         x, y, _ = self._solve(g / size, self.equal)
         # Rounding is relative to the vertex, so that zeros stay zeros.
         noise = self.rounding(np.abs(x))
