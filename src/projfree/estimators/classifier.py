@@ -217,7 +217,7 @@ class ConstrainedClassifier(Classification, SingleFit):
         certificate is. That is `LogisticRegression` of scikit-learn, with its l2 penalty for p = 2 and l1 for p = 1.
         The default of 1 is scikit-learn's, and no better: choose it, or the radius, by cross-validation.
     fit_intercept : bool
-        Whether an intercept for each output, which the ball does not hold, is minimised out.
+        Whether to fit an intercept for each output. The intercepts are not constrained.
     class_weight : dict, "balanced" or None
         Weights of classes, as in scikit-learn; they multiply the sample weights.
     solver, tol, max_iter, time_limit, standardize, warm_start, random_state

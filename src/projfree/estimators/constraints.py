@@ -17,6 +17,8 @@ from projfree.sets.rows import bounds, order
 
 def is_constrained(model: Any) -> bool:
     """Whether an estimator was given any linear constraints."""
+    if model.signs is None and model.order is None and model.bounds is None and model.constraints is None:
+        return False
     return bool(given_rows(model))
 
 

@@ -98,7 +98,7 @@ def _in_units_of_rows(model: Any, problem: Problem, solutions: list[Solution]) -
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
+class ScoredPath:
     """The path of one exponent on all rows, with the scores (levels, folds) of its levels."""
 
     model: Any
@@ -144,14 +144,14 @@ class CrossValidated(LinearModel):
         rows = self._training_set(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         folds = self._folds(X, y, sample_weight, rows, params, seed)
-        tried: list[Tried] = []
+        paths: list[ScoredPath] = []
         bar = ProgressBar(label="cross-validation", transient=True)
         for p in self._exponents():
             model = self._single(p).set_params(random_state=seed)
-            tried.append(self._try(model, rows, folds, wanted, bar, len(tried)))
+            paths.append(self._score_path(model, rows, folds, wanted, bar, len(paths)))
         bar.close()
-        best, at = self._choose(tried, given=not isinstance(wanted, int))
-        self._refit(rows, tried[best], at)
+        best, at = self._choose(paths, given=not isinstance(wanted, int))
+        self._refit(rows, paths[best], at)
         return self
 
     def _exponents(self) -> list[float]:
@@ -217,9 +217,9 @@ class CrossValidated(LinearModel):
                 )
         return folds
 
-    def _try(
+    def _score_path(
         self, model: Any, rows: TrainingSet, folds: list[Fold], wanted: Any, bar: ProgressBar, before: int
-    ) -> Tried:
+    ) -> ScoredPath:
         """Score a path in each fold; where the best level is the last one of an automatic grid, go on beyond it."""
         loss, extended = model._path_loss(rows), 0
         if is_constrained(self) and isinstance(wanted, int):
@@ -249,17 +249,17 @@ class CrossValidated(LinearModel):
             )
         levels = levels[:m]
         radii = wanted if given else np.array([own_norm(whole.ball, w) for w, _ in whole.solve(levels)])
-        return Tried(model, whole, levels, radii, scores, np.array([fold.seconds for fold in folds]), extended)
+        return ScoredPath(model, whole, levels, radii, scores, np.array([fold.seconds for fold in folds]), extended)
 
-    def _choose(self, tried: list[Tried], *, given: bool) -> tuple[int, int]:
+    def _choose(self, paths: list[ScoredPath], *, given: bool) -> tuple[int, int]:
         """Keep what was tried, warn where a better radius may lie outside of it, and choose exponent and radius."""
-        shape = len(tried), max(len(one.levels) for one in tried)
-        radii, scores = np.full(shape, np.nan), np.full((*shape, tried[0].scores.shape[1]), np.nan)
-        for i, one in enumerate(tried):
+        shape = len(paths), max(len(one.levels) for one in paths)
+        radii, scores = np.full(shape, np.nan), np.full((*shape, paths[0].scores.shape[1]), np.nan)
+        for i, one in enumerate(paths):
             radii[i, : len(one.levels)], scores[i, : len(one.levels)] = one.radii, one.scores
-        self.radii_, self.scores_, self.extended_ = radii, scores, max(one.extended for one in tried)
-        exponents = [float(one.model.p) for one in tried]
-        self.cv_results_ = search_results(exponents, radii, scores, np.stack([one.seconds for one in tried]))
+        self.radii_, self.scores_, self.extended_ = radii, scores, max(one.extended for one in paths)
+        exponents = [float(one.model.p) for one in paths]
+        self.cv_results_ = search_results(exponents, radii, scores, np.stack([one.seconds for one in paths]))
         best, at = choose(scores, "best")
         side = end_of(scores[best])
         if side and radii.shape[1] > 2 and (given or side > 0):  # of two radii the better one is always at an end
@@ -277,19 +277,19 @@ class CrossValidated(LinearModel):
         self.best_score_ = float(scores[best, at].mean())
         return best, at
 
-    def _refit(self, rows: TrainingSet, tried: Tried, at: int) -> None:
+    def _refit(self, rows: TrainingSet, path: ScoredPath, at: int) -> None:
         """Fit all rows with the chosen radius, from the solution of the path."""
-        model, solver, radius = tried.model, tried.solver, float(tried.radii[at])
-        solutions = solver.solve(tried.levels)
+        model, solver, radius = path.model, path.solver, float(path.radii[at])
+        solutions = solver.solve(path.levels)
         model.set_params(radius=radius or ZERO_RADIUS, verbose=self.verbose, callbacks=self.callbacks)
         coefs, intercepts = _in_units_of_rows(model, solver.problem, solutions)
-        multipliers = np.array([solver.multiplier(level) for level in tried.levels.tolist()])
+        multipliers = np.array([solver.multiplier(level) for level in path.levels.tolist()])
         try:
             model._fit(rows, start=solutions[at][0])
             coefs[at], intercepts[at] = model.coef_, model.intercept_
         finally:  # also what an interrupted fit has left
             if hasattr(model, "result_"):
-                self.path_ = RadiusPath(float(model.p), tried.radii, coefs, intercepts, multipliers)
+                self.path_ = RadiusPath(float(model.p), path.radii, coefs, intercepts, multipliers)
                 for name, value in vars(model).items():
                     if name.endswith("_") and not name.startswith("_"):
                         setattr(self, name, value)

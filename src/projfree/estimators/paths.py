@@ -76,20 +76,7 @@ class RadiusPath:
 
 
 class PathSolver:
-    """Solves one problem level by level, with the solver of a single fit; each call goes on from the last solution.
-
-    Parameters
-    ----------
-    model : estimator
-        Of a single fit.
-    rows : TrainingSet
-    problem : Problem
-        Made of these rows.
-    by_radius : bool
-        Whether levels must be radii.
-    start : ndarray, optional
-        Where the first call begins.
-    """
+    """Solve one problem level by level, with the solver of a single fit; each call goes on from the last solution."""
 
     def __init__(
         self, model: Any, rows: TrainingSet, problem: Problem, *, by_radius: bool, start: Array | None = None

@@ -16,14 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from projfree.algebra import UNIT, inner
 from projfree.checks import Array
 from projfree.deadline import Expired, deadline, expired
-from projfree.estimators.problem import ZERO_RADIUS, ball_through, inside, own_norm
+from projfree.estimators.problem import ZERO_RADIUS, ball_through, inner_ball, inside, own_norm
 from projfree.numerics.group_l1_qp import minimize_group_l1
 from projfree.objectives.base import Evaluation, SmoothFunction
 from projfree.objectives.hessian import Hessian
@@ -32,7 +32,7 @@ from projfree.run import Result, Status, minimize
 from projfree.run.certificate import multiplier
 from projfree.run.result import raise_if_interrupted
 from projfree.runtime import single_blas
-from projfree.sets import ConstraintSet, GroupBall, Positive, WithFree
+from projfree.sets import ConstraintSet, GroupBall
 from projfree.sets.base import resized
 from projfree.solvers.choose import MOST_PARAMETERS
 from projfree.solvers.working_set import MOST_DAMPING, SHARE, SMALLEST, FeatureModel, working_set
@@ -89,8 +89,7 @@ def penalised_fit(prepared: PreparedFit, weight: float, limit: float | None) -> 
 
 def norm_power(ball: ConstraintSet) -> float:
     """The exponent k of the penalty: the outer exponent of the norm, but at most two."""
-    inner: Any = ball.ball if isinstance(ball, WithFree) else ball
-    inner = inner.ball if isinstance(inner, Positive) else inner
+    inner = inner_ball(ball)
     return min(float(inner.q if isinstance(inner, GroupBall) else inner.p), 2.0)
 
 
@@ -145,7 +144,7 @@ def newton(
     d, form, penalty = f.shape[0], _small_form(f), np.full(f.shape, weight)
     penalty[ball.structure(f.shape).free] = 0.0
     if form is not None:
-        solve = _factorised(form.H + np.diag(penalty.reshape(d, -1)[:, 0]))
+        solve = _cholesky_solver(form.H + np.diag(penalty.reshape(d, -1)[:, 0]))
         w = solve(form.b.reshape(d, -1)).reshape(f.shape)
         if np.linalg.norm(form.H @ w + penalty * w - form.b) <= SETTLED * np.linalg.norm(form.b):
             return f.evaluate(f.point(w), keep=True), True
@@ -159,7 +158,7 @@ def newton(
             hessian = f.hessian(here.point)
             assert hessian is not None
             if form is None and math.prod(f.shape) <= FORMED and f.structure.hessian:
-                step = _factorised(hessian.matrix + np.diag(penalty.ravel()))(slope.ravel()).reshape(f.shape)
+                step = _cholesky_solver(hessian.matrix + np.diag(penalty.ravel()))(slope.ravel()).reshape(f.shape)
             else:
                 scale = hessian.diagonal() + penalty if scale is None else scale
                 # Newton converges superlinearly if the residual falls with the slope.
@@ -185,7 +184,7 @@ def _conjugate_gradients(hessian: Hessian, penalty: Array, slope: Array, scale: 
     return np.asarray(cg(H, slope.ravel(), rtol=min(rtol, 0.1), maxiter=PRODUCTS, M=M)[0].reshape(shape))
 
 
-def _factorised(H: Array) -> Callable[[Array], Array]:
+def _cholesky_solver(H: Array) -> Callable[[Array], Array]:
     """A solver for a positive matrix; singular ones, as collinear free columns make them, have a pseudo-inverse."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
 
@@ -220,7 +219,7 @@ def minimize_with_penalty(
     assert flat is not None
     least = 0.0 if isinstance(f, QuadraticForm) else f.structure.least  # forms are those of squares
 
-    def look(here: Evaluation) -> tuple[Evaluation, float, float]:
+    def evaluate(here: Evaluation) -> tuple[Evaluation, float, float]:
         """An evaluation, the penalised value, and the gap."""
         norm, g = flat.norm(here.point.w), here.slope.gradient
         value = here.value + level * norm
@@ -231,7 +230,7 @@ def minimize_with_penalty(
     def at(w: Array) -> Evaluation:
         return f.evaluate(f.point(w, here.intercept), keep=True)
 
-    (here, value, gap), damping = look(here), 0.0
+    (here, value, gap), damping = evaluate(here), 0.0
     for _ in range(STEPS):
         if gap <= (0.0 if tol <= GAP_SETTLED else tol * abs(value)) or expired():
             break
@@ -246,13 +245,13 @@ def minimize_with_penalty(
         goal = SHARE * near if gap > tol * abs(value) else 0.0
         penalty = replace(model.ball, radius=math.inf)
         new = model.parameter(minimize_group_l1(model.columns, model.slope, penalty, model.start, level, goal).w)
-        there, share = look(at(new)), 1.0
+        there, share = evaluate(at(new)), 1.0
         rounding, raised = 4.0 * UNIT * abs(value), min(max(4.0 * damping, 1.0), MOST_DAMPING)
         while there[1] >= value - rounding and not (there[1] <= value + rounding and there[2] < gap):
             share *= 0.5
             if share <= UNIT or expired():
                 break
-            there = look(at(w + share * (new - w)))
+            there = evaluate(at(w + share * (new - w)))
         else:
             here, value, gap = there
             damping = 0.5 * damping if share == 1.0 else raised
@@ -290,7 +289,7 @@ def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Arr
     before, share = (steepest, 0.0) if power == 1.0 else None, GAP_SHARE
     known, stalled, slope = False, 0, 1.0 / steepest
     for _ in range(SOLVES):
-        found = _solved(f, resized(ball, radius), w, share * weight * radius**power / (abs(value) or 1.0))
+        found = _minimize(f, resized(ball, radius), w, share * weight * radius**power / (abs(value) or 1.0))
         w, value = found.w, found.value
         norm = min(own_norm(ball, w) or radius, radius)  # a rough solve may end at zero, where it began
         level = (found.multiplier or 0.0) / radius ** (power - 1.0)
@@ -323,7 +322,7 @@ def at_zero(f: SmoothFunction, ball: ConstraintSet) -> Evaluation:
     free = ball.structure(f.shape).free
     if not len(free):
         return zero
-    found = _solved(f, resized(ball, ZERO_RADIUS), None, GAP_SHARE)
+    found = _minimize(f, resized(ball, ZERO_RADIUS), None, GAP_SHARE)
     w = np.zeros(f.shape)
     w[free] = found.w[free]
     return f.evaluate(f.point(w, found.intercept))
@@ -339,7 +338,7 @@ def curvature_at_zero(f: SmoothFunction, ball: ConstraintSet, zero: Evaluation) 
     return float(np.vdot(vertex, hessian.times(vertex)))
 
 
-def _solved(f: SmoothFunction, ball: ConstraintSet, start: Array | None, tol: float) -> Result:
+def _minimize(f: SmoothFunction, ball: ConstraintSet, start: Array | None, tol: float) -> Result:
     return raise_if_interrupted(
         minimize(f, ball, start=inside(ball, start, f.shape), tol=tol, max_iter=ITERATIONS, record=0)
     )

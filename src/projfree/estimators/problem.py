@@ -50,20 +50,11 @@ ZERO_RADIUS = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is minimised.
+    """What is minimised, and the way back to the rows.
 
-    Attributes
-    ----------
-    objective : Objective
-        The mean loss, with an intercept that is minimised out.
-    raw : callable
-        From a parameter and an intercept of the objective to those of the rows.
-    scaling : tuple of ndarray, or None
-        What columns were shifted and divided by; None where they were left as they are.
-    free : tuple of int
-        Rows of the parameter that no ball holds; empty where there are none, or where they were minimised out.
-    eliminated : bool
-        Whether free columns were minimised out beforehand, so that the objective has residuals as its rows.
+    ``raw`` turns a parameter and an intercept of the objective into those of the rows. ``scaling`` is None where
+    columns were left as they are. ``free`` are the rows of the parameter that no ball holds; where free columns were
+    eliminated, it is empty and the objective has residuals as its rows.
     """
 
     objective: Objective
@@ -214,16 +205,8 @@ class Residuals:
 class UnpenalisedBlock:
     """An orthonormal basis, in the weighted inner product, of the free columns and the intercept.
 
-    A free column that the ones before it explain up to rounding gets the coefficient zero, as in R's `lm`.
-
-    Parameters
-    ----------
-    F : array of shape (n, k)
-        The free columns.
-    weight : array of shape (n,), optional
-        The sample weights.
-    intercept : bool
-        Whether a column of ones belongs to the block. It comes first, so that all others are centred.
+    A free column that the ones before it explain up to rounding gets the coefficient zero, as in R's `lm`. The column
+    of ones comes first, so that all others are centred.
     """
 
     def __init__(self, F: Array, weight: Array | None, intercept: bool) -> None:
@@ -360,11 +343,16 @@ def labels(groups: Any) -> tuple[int, ...]:
     return tuple(np.unique(np.asarray(groups), return_inverse=True)[1].tolist())
 
 
+def inner_ball(ball: ConstraintSet) -> Any:
+    """The set behind free columns, signs and other constraints."""
+    while isinstance(ball, WithFree | Positive | Constrained):
+        ball = ball.ball
+    return ball
+
+
 def radius_of(ball: ConstraintSet) -> float | None:
     """The radius of a ball, None where the set has none."""
-    inner = ball.ball if isinstance(ball, Constrained) else ball
-    inner = inner.ball if isinstance(inner, WithFree) else inner
-    radius = getattr(inner, "radius", None)
+    radius = getattr(inner_ball(ball), "radius", None)
     return None if radius is None else 0.0 if radius == ZERO_RADIUS else float(radius)
 
 
@@ -376,9 +364,8 @@ def ball_through(ball: ConstraintSet, w: Array) -> ConstraintSet:
 
 def own_norm(ball: ConstraintSet, w: Array) -> float:
     """The norm of the ball behind a set, of the part of ``w`` that lies in it."""
-    inner = ball.ball if isinstance(ball, Constrained) else ball
-    inner, w = (inner.ball, inner.split(w)[0]) if isinstance(inner, WithFree) else (inner, w)
-    inner = inner.ball if isinstance(inner, Positive) else inner
+    outer, inner = ball.ball if isinstance(ball, Constrained) else ball, inner_ball(ball)
+    w = outer.split(w)[0] if isinstance(outer, WithFree) else w
     if not isinstance(inner, NormBall):
         raise TypeError(f"penalties and radius grids need a norm ball, got {shown(ball)}; give the set a size.")
     return inner.norm(w)

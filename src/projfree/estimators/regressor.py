@@ -169,9 +169,9 @@ class ConstrainedRegressor(Regression, SingleFit):
         unit of ``y``, unless the loss is squared, ``"huber"`` or ``"biweight"`` and k = 2, or the loss is ``"gamma"``.
         The default of 1 is scikit-learn's, and no better: choose it, or the radius, by cross-validation.
     fit_intercept : bool
-        Whether an intercept, which the ball does not hold, is minimised out.
+        Whether to fit an intercept. The intercept is not constrained.
     solver : "auto" or Solver
-        How; ``"auto"`` plans from loss, set, shape and tolerance.
+        ``"auto"`` chooses one by the loss, the set and the shape of the data.
     tol : float
         The relative gap at which the fit ends, proven for convex losses.
     max_iter, time_limit : int and float
@@ -181,7 +181,7 @@ class ConstrainedRegressor(Regression, SingleFit):
         Whether features are centred (with an intercept, unless ``X`` is sparse) and divided by their standard
         deviations, as a view. The radius is then one on the scaled coefficients; ``coef_`` is in the units of ``X``.
     warm_start : bool
-        Whether a fit begins at the coefficients of the last one, pulled into the ball.
+        Whether to start from the coefficients of the previous fit, or the nearest ones inside the ball.
     random_state : int, RandomState or None
         For solvers that draw rows.
     positive : bool
