@@ -119,7 +119,7 @@ def penalty_method(f: SmoothFunction, ball: ConstraintSet) -> PenaltyMethod | No
     lp = structure.lp if structure.weights is None else None
     if lp is not None and lp.p == 2.0:
         return newton
-    flat = None if len(structure.free) else structure.group_l1
+    flat = structure.group_l1
     sets = flat is not None and not flat.tight and f.structure.hessian and f.convex and not f.structure.smoothing_error
     return minimize_with_penalty if sets else None
 
@@ -215,17 +215,21 @@ def minimize_with_penalty(
 
     The same Newton steps on working sets, at a fixed multiplier; the radius of the ball does not matter.
     """
-    flat = ball.structure(f.shape).group_l1
+    structure = ball.structure(f.shape)
+    flat, free = structure.group_l1, structure.free
     assert flat is not None
     least = 0.0 if isinstance(f, QuadraticForm) else f.structure.least  # forms are those of squares
+    held = np.delete(np.arange(f.shape[0]), free)
 
     def evaluate(here: Evaluation) -> tuple[Evaluation, float, float]:
         """An evaluation, the penalised value, and the gap."""
-        norm, g = flat.norm(here.point.w), here.slope.gradient
+        w, g = here.point.w, here.slope.gradient
+        norm = flat.norm(w[held])
         value = here.value + level * norm
         # The norm of the minimiser is at most what the penalised value can still fall by, over the level.
-        above = max(flat.level(g) - level, 0.0) * max(norm, (value - least) / level)
-        return here, value, inner(g, here.point.w) + level * norm + above
+        above = max(flat.level(g[held]) - level, 0.0) * max(norm, (value - least) / level)
+        slopes = structure.free_bound * float(np.abs(g[free]).sum())
+        return here, value, inner(g, w) + level * norm + above + slopes
 
     def at(w: Array) -> Evaluation:
         return f.evaluate(f.point(w, here.intercept), keep=True)
@@ -236,15 +240,17 @@ def minimize_with_penalty(
             break
         w, g = here.point.w, here.slope.gradient
         try:
-            model = FeatureModel(f, ball, here.point, g, working_set(flat, w, g, level, SMALLEST), damping)
+            features = np.append(held[working_set(flat, w[held], g[held], level, SMALLEST)], free)
+            model = FeatureModel(f, ball, here.point, g, features, damping)
         except Expired:
             break
-        norm = flat.norm(w)
+        norm, slopes = flat.norm(w[held]), inner(g[free], w[free]) + structure.free_bound * float(np.abs(g[free]).sum())
         # The gap within the ball through w, which the model can close; that of all points only where w is zero.
-        near = inner(g, w) + norm * max(flat.level(g), level) if norm > 0.0 else gap
+        near = inner(g[held], w[held]) + norm * max(flat.level(g[held]), level) + slopes if norm > 0.0 else gap
         goal = SHARE * near if gap > tol * abs(value) else 0.0
         penalty = replace(model.ball, radius=math.inf)
-        new = model.parameter(minimize_group_l1(model.columns, model.slope, penalty, model.start, level, goal).w)
+        own = model.columns, model.slope, penalty, model.start
+        new = model.parameter(minimize_group_l1(*own, level, goal, free=model.free, bound=model.bound).w)
         there, share = evaluate(at(new)), 1.0
         rounding, raised = 4.0 * UNIT * abs(value), min(max(4.0 * damping, 1.0), MOST_DAMPING)
         while there[1] >= value - rounding and not (there[1] <= value + rounding and there[2] < gap):

@@ -74,7 +74,7 @@ def make_problem(
     data, scaling = rows.data, None  # this checks the sizes of entries and the weights, whatever is done with them
     free = free_columns(free, data.shape(())[0], model)
     if rows.task is not None:
-        return _tasks(rows, loss, intercept, standardize, free)
+        return _tasks(rows, loss, intercept, standardize, free, model)
     if free and is_squared(loss) and not is_constrained(model):
         return _partialled(rows, loss, intercept, standardize, free)
     if standardize:  # a view, also of sparse rows; centring keeps the intercept small, and with it its rounding
@@ -128,9 +128,9 @@ def _partialled(
 
 
 def _tasks(
-    rows: TrainingSet, loss: Loss, intercept: bool, standardize: bool | Scaling, free: tuple[int, ...]
+    rows: TrainingSet, loss: Loss, intercept: bool, standardize: bool | Scaling, free: tuple[int, ...], model: Any
 ) -> Problem:
-    from projfree.data.sparse import TaskData  # brings in SciPy's sparse arrays
+    from projfree.data.sparse import TaskData, spread_out  # brings in SciPy's sparse arrays
 
     if free:
         raise ValueError("`free` columns and `task` do not go together; give each task its own intercept instead.")
@@ -150,14 +150,18 @@ def _tasks(
         # Entries are rounded three times, and the means left over are rounding of sums of centred entries.
         sizes = _root_mean_square(yc, rows), _root_mean_square(X / scale, rows)
         errors = TableErrors(*(UNIT * units * size for units in (4.0, len(X) + 4.0) for size in sizes))
-    data = TaskData(X / scale, yc, task, rows.weight, rows.tasks)
+    if norm_and_exponent(model.norm, model.p) == ("lp", 1.0):  # a plain table, in which working sets find features
+        data: Data = as_data(spread_out(X / scale, task, rows.tasks), yc, rows.weight)
+    else:
+        data = TaskData(X / scale, yc, task, rows.weight, rows.tasks)
     data.column_stats = replace(data.column_stats, errors=errors)
 
     def raw(w: Array, _: Any) -> tuple[Array, Array]:
-        coef = w / scale[:, None]
+        coef = w.reshape(-1, rows.tasks) / scale[:, None]
         return (coef[:-1], coef[-1]) if constant else (coef, ym - np.einsum("tj,jt->t", Xm * scale, coef))
 
-    return Problem(Objective(loss, data), raw, scaling, (len(scale) - 1,) if constant else ())
+    d = data.shape(())[0]
+    return Problem(Objective(loss, data), raw, scaling, tuple(range(d - d // len(scale), d)) if constant else ())
 
 
 def _centred(Z: Array, task: Array, rows: TrainingSet) -> tuple[Array, Array]:
