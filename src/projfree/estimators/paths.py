@@ -13,9 +13,11 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
@@ -95,10 +97,10 @@ class PathSolver:
         plain = structure.plain_lp is not None and structure.plain_lp.p in (1.0, 2.0)
         groups = isinstance(self.ball, GroupBall) and (self.ball.p, self.ball.q, self.ball.groups) == (2.0, 1.0, None)
         ridge = structure.lp is not None and structure.lp.p == 2.0 and structure.weights is None
-        factor = Factor.of(self.f, rows, problem) if known.quadratic_form and (plain or groups) else None
-        if factor is not None:
-            self.power, self.factor = (2, factor) if ridge else (1, factor)
-            self._solve = self._spectrum if ridge else self._coordinate_descent
+        small = SmallTable.of(self.f, rows, problem) if known.quadratic_form and (plain or groups) else None
+        if small is not None:
+            self.power, self.small = (2, small) if ridge else (1, small)
+            self._solve = self._ridge if ridge else self._coordinate_descent
         elif (method := penalty_method(self.f, self.ball)) is not None:
             self.method, self._solve, self.power = method, self._penalties, 2
             if method is minimize_with_penalty:
@@ -106,7 +108,8 @@ class PathSolver:
 
     def solve(self, levels: Array) -> list[Solution]:
         """The solutions at these levels, which go from strong to weak; each is solved once."""
-        for level in {0.0, math.inf}.intersection(levels.tolist()) - set(self._solutions):
+        ends = set() if self._solve == self._ridge else {0.0, math.inf}
+        for level in ends.intersection(levels.tolist()) - set(self._solutions):
             zero = at_zero(self.f, self.ball)
             self._solutions[level] = zero.point.w, zero.intercept
         new = np.array([level for level in levels.tolist() if level not in self._solutions])
@@ -207,17 +210,13 @@ class PathSolver:
         self.here = here
         return found
 
-    def _spectrum(self, levels: Array) -> list[Solution]:
-        r"""Least squares with an l_2 penalty: :math:`w = V\,(V^T b / (h + \lambda))`."""
-        h, b = self.factor.h, self.factor.b
-        inverse = 1.0 / np.add.outer(h, levels)
-        c = inverse * b[:, None] if b.ndim == 1 else inverse[:, :, None] * b[:, None]
-        points = self.factor.times(c.reshape(len(h), -1)).reshape(-1, *c.shape[1:])
-        return [(w, self.factor.intercept(w)) for w in np.moveaxis(points, 1, 0)]
+    def _ridge(self, levels: Array) -> list[Solution]:
+        """Least squares with an l_2 penalty, from one eigendecomposition for all levels."""
+        return [(w, self.small.intercept(w)) for w in self.small.ridge(levels)]
 
     def _coordinate_descent(self, levels: Array) -> list[Solution]:
-        """Least squares with an l_1 penalty on entries or rows, by scikit-learn on the rows of the factor."""
-        A, t = np.asfortranarray(self.factor.A), self.factor.t
+        """Least squares with an l_1 penalty on entries or rows, by scikit-learn on the small table."""
+        A, t = np.asfortranarray(self.small.A), self.small.t
         settings = {"alphas": levels / (2.0 * len(A)), "tol": self.tol, "copy_X": False}
         with warnings.catch_warnings():  # a solution that is scored may be short of its tolerance
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -230,26 +229,22 @@ class PathSolver:
                 outputs = zip(t.T, self.w.T, strict=True)
                 each = [lasso_path(A, own, coef_init=w, **settings)[1] for own, w in outputs]
                 points = np.moveaxis(np.stack(each), (0, 2), (2, 0))
-        return [(w, self.factor.intercept(w)) for w in points]
+        return [(w, self.small.intercept(w)) for w in points]
 
 
 @dataclass(frozen=True, eq=False)
-class Factor:
-    r"""Squares as :math:`\|A w - t\|^2 + c`, with :math:`2 A^T A = V \operatorname{diag}(h) V^T`.
+class SmallTable:
+    r"""Squares as :math:`\|A w - t\|^2 + c`, where A has no more rows than there are features.
 
-    A has no more rows than there are features; ``b`` is :math:`2 V^T A^T t`, ``times(c)`` is :math:`V c`, and
-    ``intercept(w)`` that of a solution.
+    ``intercept(w)`` is that of a solution.
     """
 
     A: Array
     t: Array
-    h: Array
-    b: Array
-    times: Callable[[Array], Array]
     intercept: Callable[[Array], Any]
 
     @classmethod
-    def of(cls, f: Any, rows: TrainingSet, problem: Problem) -> Factor | None:
+    def of(cls, f: Any, rows: TrainingSet, problem: Problem) -> SmallTable | None:
         """From the rows where they are fewer than the features, else from their moments; None where both are many."""
         few = rows.task is None and not problem.eliminated and isinstance(rows.X, np.ndarray)
         if few and len(rows.y) < min(f.shape[0], MOST_PARAMETERS):
@@ -257,33 +252,38 @@ class Factor:
         return cls.of_form(f.quadratic_form()) if f.shape[0] <= MOST_PARAMETERS else None
 
     @classmethod
-    def of_form(cls, form: QuadraticForm) -> Factor:
-        """From the moments of the rows."""
-        h, V = np.linalg.eigh(form.H)
-        kept = h > _rounding(h)
-        h, V = h[kept], V[:, kept]
-        b, root = V.T @ form.b, np.sqrt(0.5 * h)
-        return cls(root[:, None] * V.T, _by(0.5 / root, b), h, b, lambda c: V @ c, form.intercept)
+    def of_form(cls, form: QuadraticForm) -> SmallTable:
+        """From the moments of the rows: a root of their matrix, triangular unless the matrix is singular."""
+        try:
+            A = cholesky(0.5 * form.H)
+            return cls(A, solve_triangular(A, 0.5 * form.b, trans=1), form.intercept)
+        except LinAlgError:
+            h, V = np.linalg.eigh(form.H)
+            kept = h > len(h) * np.finfo(np.float64).eps * h.max(initial=0.0)
+            root, V = np.sqrt(0.5 * h[kept]), V[:, kept]
+            return cls(root[:, None] * V.T, _by(0.5 / root, V.T @ form.b), form.intercept)
 
     @classmethod
-    def of_rows(cls, table: TrainingSet, scaling: Any, intercept: bool) -> Factor:
+    def of_rows(cls, table: TrainingSet, scaling: Any, intercept: bool) -> SmallTable:
         """From fewer rows than features: A has the weighted rows about their mean."""
         Z, y = np.asarray(table.X, dtype=np.float64), table.y
         s = np.full(len(y), 1.0 / len(y)) if table.weight is None else table.weight / table.weight.sum()
         if scaling is not None:
             Z = (Z - scaling[0]) / scaling[1]
         mean, level = (s @ Z, np.asarray(s @ y)) if intercept else (np.zeros(Z.shape[1]), np.zeros(y.shape[1:]))
-        A, t = np.sqrt(s)[:, None] * (Z - mean), _by(np.sqrt(s), y - level)
-        h, U = np.linalg.eigh(A @ A.T)
-        kept = h > _rounding(h)
-        root, U = np.sqrt(h[kept]), U[:, kept]
-        b = _by(2.0 * root, U.T @ t)
-        return cls(A, t, 2.0 * h[kept], b, lambda c: A.T @ (U @ _by(1.0 / root, c)), lambda w: level - mean @ w)
+        return cls(np.sqrt(s)[:, None] * (Z - mean), _by(np.sqrt(s), y - level), lambda w: level - mean @ w)
 
+    def ridge(self, levels: Array) -> Array:
+        r"""The solutions with an l_2 penalty, :math:`A^T (A A^T + \tfrac\lambda2)^{-1} t`, along the first axis."""
+        h, U, c = self._eigen
+        c = np.stack([_by(1.0 / (h + 0.5 * level), c) for level in levels.tolist()], axis=1)
+        points = self.A.T @ (U @ c.reshape(len(h), -1))
+        return np.moveaxis(points.reshape(-1, *c.shape[1:]), 1, 0)
 
-def _rounding(h: Array) -> float:
-    """What eigenvalues may be by rounding alone."""
-    return len(h) * float(np.finfo(np.float64).eps) * float(h.max(initial=0.0))
+    @cached_property
+    def _eigen(self) -> tuple[Array, Array, Array]:
+        h, U = np.linalg.eigh(self.A @ self.A.T)
+        return np.maximum(h, 0.0), U, U.T @ self.t
 
 
 def _by(scale: Array, t: Array) -> Array:
