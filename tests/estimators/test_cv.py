@@ -212,6 +212,13 @@ def test_tasks_and_outputs(table):
     assert search.path_.coefs.shape == (6, 3, 8)
     Y = np.column_stack([y, X[:, 3]])
     assert ConstrainedRegressorCV(norm="schatten", p=2, radii=RADII, cv=3).fit(X, Y).coef_.shape == (2, 8)
+    for settings in ({"p": 1}, {"p": 2}, {"norm": "group"}, {"p": 1.5, "radii": RADII}):
+        search = ConstrainedRegressorCV(fit_intercept=False, cv=3, **{"radii": 8, **settings}).fit(X, Y)
+        best = search.scores_.mean(axis=2).max()
+        model = ConstrainedRegressor(**{**search.best_params_, "norm": search.norm}, fit_intercept=False)
+        assert cross_val_score(model, X, Y, cv=3).mean() == pytest.approx(best, abs=1e-2)
+        few = ConstrainedRegressorCV(fit_intercept=False, cv=3, **{"radii": 8, **settings}).fit(X[:6], Y[:6])
+        assert few.path_.intercepts.shape == (len(few.path_.radii), 2)
 
 
 def test_plots(table):

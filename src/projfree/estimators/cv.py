@@ -93,8 +93,8 @@ class Fold:
 def _in_units_of_rows(model: Any, problem: Problem, solutions: list[Solution]) -> tuple[Array, Array]:
     """``coef_`` and ``intercept_`` of solutions, stacked."""
     each = [model._shaped(*problem.raw(w, 0.0 if b is None else b)) for w, b in solutions]
-    coefs, intercepts = (np.stack([np.asarray(one) for one in part]) for part in zip(*each, strict=True))
-    return coefs, intercepts
+    # Models without an intercept have one zero for all outputs.
+    return np.stack([w for w, _ in each]), np.stack([np.broadcast_to(b, w.shape[:-1]) for w, b in each])
 
 
 @dataclass(frozen=True, eq=False)
