@@ -219,7 +219,7 @@ def minimize_with_penalty(
     flat, free = structure.group_l1, structure.free
     assert flat is not None
     least = 0.0 if isinstance(f, QuadraticForm) else f.structure.least  # forms are those of squares
-    held = np.delete(np.arange(f.shape[0]), free)
+    held, bound = np.delete(np.arange(f.shape[0]), free), structure.free_bound if len(free) else 0.0
 
     def evaluate(here: Evaluation) -> tuple[Evaluation, float, float]:
         """An evaluation, the penalised value, and the gap."""
@@ -228,7 +228,7 @@ def minimize_with_penalty(
         value = here.value + level * norm
         # The norm of the minimiser is at most what the penalised value can still fall by, over the level.
         above = max(flat.level(g[held]) - level, 0.0) * max(norm, (value - least) / level)
-        slopes = structure.free_bound * float(np.abs(g[free]).sum())
+        slopes = bound * float(np.abs(g[free]).sum())
         return here, value, inner(g, w) + level * norm + above + slopes
 
     def at(w: Array) -> Evaluation:
@@ -244,7 +244,7 @@ def minimize_with_penalty(
             model = FeatureModel(f, ball, here.point, g, features, damping)
         except Expired:
             break
-        norm, slopes = flat.norm(w[held]), inner(g[free], w[free]) + structure.free_bound * float(np.abs(g[free]).sum())
+        norm, slopes = flat.norm(w[held]), inner(g[free], w[free]) + bound * float(np.abs(g[free]).sum())
         # The gap within the ball through w, which the model can close; that of all points only where w is zero.
         near = inner(g[held], w[held]) + norm * max(flat.level(g[held]), level) + slopes if norm > 0.0 else gap
         goal = SHARE * near if gap > tol * abs(value) else 0.0
