@@ -143,7 +143,7 @@ def implicit_als(model, train, test, found):
     from implicit.als import AlternatingLeastSquares
     from scipy.sparse import csr_matrix
 
-    from projfree.completion.recommend import judged
+    from projfree.completion.recommend import evaluate_lists
 
     places = model._places(train[0], train[1])
     seen = csr_matrix((np.ones(len(train[2])), places), shape=(len(model.user_ids_), len(model.item_ids_)))
@@ -155,7 +155,7 @@ def implicit_als(model, train, test, found):
     at = (rows >= 0) & (test[2] >= found.threshold)
     users, lists = np.unique(rows[at], return_inverse=True)
     top = peer.recommend(users, seen[users], N=found.k)[0]
-    return *judged([top], np.stack([lists, cols[at]]), seen.shape[1])[:2], cpu
+    return *evaluate_lists(top, np.stack([lists, cols[at]]), seen.shape[1])[:2], cpu
 
 
 def fit(args):

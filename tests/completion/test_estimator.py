@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from completion.problems import entries
 
-from projfree import Checkpoint, MatrixCompletion, ProgressBar, load
+from projfree import Checkpoint, MatrixCompletion, load
 
 SHAPE = (30, 20)
 
@@ -77,12 +77,6 @@ def test_more_ratings_later(ratings):
     np.testing.assert_allclose(fresh.predict((rows, cols)), quick().fit(ratings).predict((rows, cols)))
 
 
-def test_a_later_rating_replaces_an_earlier_one(ratings):
-    rows, cols, y = ratings
-    twice = (np.append(rows[0], rows), np.append(cols[0], cols), np.append(99.0, y))
-    np.testing.assert_allclose(quick().fit(twice).predict((rows, cols)), quick().fit(ratings).predict((rows, cols)))
-
-
 def test_save_and_load(ratings, tmp_path):
     rows, cols, _ = ratings
     model = quick(p=1.1).fit(ratings)
@@ -124,11 +118,15 @@ def test_a_checkpoint_remembers_what_was_chosen(ratings, tmp_path):
     assert (resumed.settings_, resumed.radius_) == (whole.settings_, whole.radius_)
 
 
-def test_callbacks_and_bars(ratings):
-    calls = []
-    model = quick(callbacks=[lambda run: calls.append(run.iteration) or len(calls) == 2, ProgressBar()]).fit(ratings)
-    assert model.n_iter_ == 2
+def test_bars_and_lines(ratings, capsys):
     assert quick(verbose=1).fit(ratings).recommend(n=3)[0].shape == (30, 3)
+    capsys.readouterr()
+    with pytest.warns(UserWarning, match="above tol=1e-09"):
+        quick(verbose=2, max_sweeps=2).fit(ratings).certify_to(1e-9, max_iter=1)
+    lines = [line.split() for line in capsys.readouterr().err.splitlines()]
+    assert [words[:3] for words in lines[:2]] == [["sweeps", "sweep", "1"], ["sweeps", "sweep", "2"]]
+    assert lines[2][0] == "iteration"
+    assert all("nan" not in words for words in lines)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +135,7 @@ def test_callbacks_and_bars(ratings):
         (([0], [1], [np.nan]), {}, "`ratings` must be finite, got nan"),
         (([], [], []), {}, "at least one rating"),
         (([0, 1], [1], [1.0, 2.0]), {}, "an item for each user"),
-        (([0.5], [1], [1.0]), {}, "whole numbers or strings, got 0.5"),
+        (([0.5], [1], [1.0]), {}, "or strings, got 0.5"),
         (([0], [1]), {}, "the ratings are missing"),
         (([0], [1], [1.0]), {"p": 2.0}, "must be below 2"),
         (([0], [1], [1.0]), {"p": 0.5}, "at least 1"),

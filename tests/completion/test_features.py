@@ -9,11 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
 
 import projfree
-from projfree import MatrixCompletion, MatrixCompletionCV
+from projfree import MatrixCompletion
 from projfree.completion.features import FeatureTable
 
 
@@ -150,19 +148,6 @@ def test_new_users_with_features_come_later():
     model.set_params(user_features=USERS).partial_fit(later)
     assert len(model.user_ids_) == 160
     assert model.rmse(later) < 0.9 * np.std(later[2])
-
-
-def test_a_scikit_learn_estimator():
-    pairs, y = np.column_stack(WARM[:2]), WARM[2]
-    model = fitted(radius=30.0, max_sweeps=3)
-    assert clone(model).get_params()["user_features"].shape == USERS.shape
-    score = cross_val_score(model, pairs, y, cv=3).mean()  # sorted by user: each fold has users of its own
-    plain = clone(model).set_params(user_features=None, item_features=None)
-    assert score > 0.05 + cross_val_score(plain, pairs, y, cv=3).mean()
-    settings = {"rank": 4, "certify": False, "implicit": 0.0, "user_features": USERS, "item_features": ITEMS}
-    search = MatrixCompletionCV(p=1.0, cv=2, **settings).fit(WARM)
-    assert search.factors_.beside.shape[0] == 4
-    assert search.user_features_.names == ("x0", "x1", "x2", "x3")
 
 
 @pytest.mark.parametrize(

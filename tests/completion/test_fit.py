@@ -12,8 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import projfree
 import projfree.deadline as deadline_module
-from projfree import MatrixCompletion, persist
-from projfree.completion.als import Alternating
+from projfree import MatrixCompletion
 from projfree.losses import Huber
 
 RATINGS = entries(30, 20, 300, seed=3)
@@ -191,27 +190,6 @@ def test_warnings_name_the_line_of_the_caller(call):
 # ---------------------------------------------------------------- interrupts
 
 
-def test_no_sweep_of_a_fit_can_be_interrupted_in_vain(monkeypatch):
-    rng, step, calls, at = np.random.default_rng(0), Alternating.step, [], [0]
-    users, items, _ = entries(20, 15, 150, seed=0)
-    y = rng.standard_normal(20)[users] + rng.standard_normal(15)[items] + rng.standard_normal(150)
-
-    def pressed(self, *given):
-        calls.append(self)
-        if len(calls) == at[0]:
-            raise KeyboardInterrupt
-        return step(self, *given)
-
-    monkeypatch.setattr(Alternating, "step", pressed)
-    fit = quick(radius=None, certify=False)
-    fit.fit((users, items, y))
-    for at[0] in {*range(1, len(calls), 5), len(calls)}:
-        calls.clear()
-        with pytest.raises(KeyboardInterrupt):
-            fit.fit((users, items, y))
-        assert len(calls) == at[0]
-
-
 def held(model):
     return {name: id(value) for name, value in vars(model).items() if name.endswith("_")}
 
@@ -272,12 +250,3 @@ def test_more_ratings_need_weights_and_features_if_the_fit_had_them():
         model.set_params(user_features=features[:, :2]).partial_fit(([0], [1], [2.0]))
     with pytest.raises(ValueError, match=r"^`user_features` must have a row for each of the users .* got none for 99"):
         model.set_params(user_features=features).partial_fit(([99], [1], [2.0]))
-
-
-def test_files_whose_settings_are_out_of_range_are_refused(tmp_path):
-    quick().fit(RATINGS).save(tmp_path / "m")
-    tree = persist.load(tmp_path / "m", kind="model")
-    tree["fitted"]["settings_"]["fields"]["p"] = 3.0
-    persist.save(tmp_path / "m", tree, kind="model")
-    with pytest.raises(ValueError, match="is damaged: settings_ are out of range"):
-        projfree.load(tmp_path / "m")

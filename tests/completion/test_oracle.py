@@ -6,20 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from completion.problems import entries
 
-from projfree import (
-    Checkpoint,
-    CorrectivePrimalAveraging,
-    Entries,
-    FrankWolfe,
-    Objective,
-    PrimalAveraging,
-    Squared,
-    minimize,
-)
 from projfree.algebra import LowRank, OnPattern, Pattern, inner
-from projfree.data.entries import EntriesData
 from projfree.sets import SchattenBall
 
 PS = (1.0, 1.1, 1.2, 4.0 / 3.0, 1.5, 2.0, 3.0, math.inf)
@@ -120,26 +108,3 @@ def test_the_oracle_is_a_function(large, p):
     assert again.support == support
     warmed, once_more = ball.oracle(large, warm), ball.oracle(large, warm)
     np.testing.assert_array_equal(warmed.vertex.toarray(), once_more.vertex.toarray())
-
-
-@pytest.mark.parametrize("solver", [FrankWolfe(), PrimalAveraging(), CorrectivePrimalAveraging()], ids=repr)
-def test_resumed_runs_are_the_same_to_the_last_bit(tmp_path, tier, solver):
-    """What an oracle begins from is dropped where a checkpoint is written, in both runs."""
-    rows, cols, y = entries(40, 30, 500)
-    ball = SchattenBall(1.2, 20.0)
-
-    runs = []
-
-    def run(most, folder, **more):
-        f = Objective(Squared(), EntriesData(Entries(rows, cols, (40, 30), factored=True), y))
-        callbacks = [Checkpoint(folder, 4), runs.append]
-        return minimize(f, ball, solver, tol=0.0, max_iter=most, callbacks=callbacks, **more)
-
-    through = run(13, tmp_path / "a")
-    warm = runs[-1].state.oracle_result.warm
-    run(9, tmp_path / "b")
-    resumed = run(13, tmp_path / "c", state=tmp_path / "b")
-    assert resumed.value == through.value
-    assert resumed.bound == through.bound
-    np.testing.assert_array_equal(resumed.w.toarray(), through.w.toarray())
-    assert (warm is None) == (tier != "subspace")

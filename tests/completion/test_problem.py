@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from projfree import MatrixCompletion, minimize
 from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.completion.als import Alternating
-from projfree.completion.certificate import certified
+from projfree.completion.certificate import certify
 from projfree.completion.model import Factors
 from projfree.completion.problem import CompletionProblem, Settings
 from projfree.completion.ratings import Ratings
@@ -107,7 +107,7 @@ def test_a_referee_agrees(loss, weighted, tier):
         state, _ = run_sweeps(f, Alternating(7), None, radius=4.0, max_iter=sweeps)
         model = Factors.of_point(f, state.x, state.sigma).exact(f)
         for sharp in (False, True):
-            found = certified(f, model, 4.0, sharp)
+            found = certify(f, model, 4.0, sharp)
             assert found.bound <= least + 1e-6
             assert found.value >= least - 1e-6
     assert tier != "whole" or found.value <= least * 1.01
@@ -120,7 +120,7 @@ def test_the_bound_is_below_the_dense_minimum_and_close_to_it(implicit, sides, p
     least = dense_minimum(f, 6.0)
     for rank, sweeps in ((1, 2), (12, 300)):
         state, _ = run_sweeps(f, Alternating(rank), None, radius=6.0, max_iter=sweeps)
-        found = certified(f, Factors.of_point(f, state.x, state.sigma).exact(f), 6.0, sharp=True)
+        found = certify(f, Factors.of_point(f, state.x, state.sigma).exact(f), 6.0, sharp=True)
         assert found.bound <= least * (1 + 1e-9)
         assert found.value >= least * (1 - 1e-9)
         assert found.factors.norm(p) <= 6.0 * (1 + 1e-12)
@@ -147,7 +147,7 @@ def solved():
 def test_bounds_are_below_the_minimum_and_never_negative(solved, which, near, share, sharp):
     f, *models, least = solved[which]
     model = models[near]
-    found = certified(f, model.inside(f.p, share * model.norm(f.p)), 40.0, sharp)
+    found = certify(f, model.inside(f.p, share * model.norm(f.p)), 40.0, sharp)
     assert 0.0 <= found.bound <= least
     assert found.bound <= found.value
 

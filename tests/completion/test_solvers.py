@@ -17,17 +17,14 @@ from projfree import (
     FrankWolfe,
     Huber,
     Logistic,
-    LpBall,
     Objective,
     PrimalAveraging,
     ProjectedGradient,
     SchattenBall,
     Squared,
-    as_data,
     minimize,
 )
-from projfree.algebra import LowRank, OnPattern, lowrank
-from projfree.numerics import spectra
+from projfree.algebra import LowRank, OnPattern
 
 SHAPE = (12, 9)
 SOLVERS = (
@@ -94,25 +91,6 @@ def test_a_referee_agrees(name, tier):
         assert tier == "subspace" or result.value <= best * 1.02
 
 
-def test_the_frobenius_ball_has_a_closed_form():
-    """Over the Schatten-2 ball the answer is min(1, r / norm) times the observed entries, and one step finds it."""
-    rows, cols, y = entries()
-    f = Objective(Squared(), both(rows, cols, y, SHAPE)[1])
-    for radius in (0.5 * np.linalg.norm(y), 12_000.0):
-        result = minimize(f, SchattenBall(2.0, radius), FrankWolfe(), tol=1e-9, max_iter=200)
-        share = min(1.0, radius / np.linalg.norm(y))
-        np.testing.assert_allclose(result.w.of_pairs(rows, cols), share * y, rtol=1e-4)
-        assert result.value == pytest.approx(max(np.linalg.norm(y) - radius, 0.0) ** 2 / len(y), abs=1e-8)
-
-
-def test_other_balls_take_the_dense_matrix():
-    rows, cols, y = entries()
-    dense, factored = (
-        minimize(Objective(Squared(), data), LpBall(1.5, 4.0), tol=1e-10) for data in both(rows, cols, y, SHAPE)
-    )
-    assert factored.value == pytest.approx(dense.value, rel=1e-9)
-
-
 def test_starts_in_factors():
     rows, cols, y = entries()
     f, ball = Objective(Squared(), both(rows, cols, y, SHAPE)[1]), SchattenBall(1.2, 4.0)
@@ -132,32 +110,3 @@ def test_a_resumed_run_takes_the_same_steps(solver, tmp_path, tier):
     resumed = minimize(f, ball, solver, tol=0.0, max_iter=11, state=tmp_path / "b")
     np.testing.assert_array_equal(resumed.w.toarray(), whole.w.toarray())
     assert resumed.bound == whole.bound
-
-
-@pytest.mark.parametrize("solver", [FrankWolfe(), PrimalAveraging(), CorrectivePrimalAveraging()], ids=repr)
-def test_iterates_that_outgrow_their_memory(monkeypatch, solver):
-    monkeypatch.setattr(spectra, "DENSE_ENTRIES", 0)  # leading parts of spectra, as of large matrices
-    monkeypatch.setattr(spectra, "EVERY_SIDE", 0)
-    monkeypatch.setattr(spectra, "FIRST_BLOCK", 4)
-    rows, cols, y = entries(30, 20, 300, seed=3)
-    data = as_data(Entries(rows, cols, (30, 20), factored=True), y)
-    ball = SchattenBall(1.3, 40.0)
-    monkeypatch.setattr(lowrank, "FACTOR_BYTES", 0)
-    monkeypatch.setattr(lowrank, "FEWEST_COLUMNS", 4)
-    monkeypatch.setattr(spectra, "MOST_BLOCK", 4)
-    f = Objective(Squared(), data)
-    cut = []
-    compressed = LowRank.compressed
-
-    def counted(w, relative=None, columns=None):
-        cut.extend([] if columns is None else [columns])
-        return compressed(w, relative, columns)
-
-    monkeypatch.setattr(LowRank, "compressed", counted)
-    result = minimize(f, ball, solver, tol=1e-9, max_iter=40)
-    assert cut  # else this test shows nothing
-    assert result.w.rank <= 12
-    assert ball.contains(result.w)
-    assert result.value == pytest.approx(f(f.point(result.w)), rel=1e-12)
-    assert result.certificate.verify(objective=f).ok
-    assert result.bound <= result.value

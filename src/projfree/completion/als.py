@@ -1,4 +1,4 @@
-r"""Alternating ridge regressions for Schatten-penalised completion: the fast road to a good answer.
+r"""Alternating ridge regressions for completion with a Schatten penalty.
 
 With the weighted matrix :math:`Y = P \Sigma Q^T` and
 :math:`\sigma^p \le \tfrac p2 s^{p-2}\sigma^2 + \text{const}` the problem
@@ -7,16 +7,15 @@ With the weighted matrix :math:`Y = P \Sigma Q^T` and
           + \tfrac{2\lambda}{p} \|Y\|_{S_p}^p
 
 has, for :math:`X = L R^T` balanced so that both factors carry :math:`\Sigma^{1/2}`, a majorant in L with the diagonal
-ridge :math:`\rho_j = \lambda\,\sigma_j^{p-1}` (and likewise in R). Row i of L and its offset are a regression of their
-own,
+ridge :math:`\rho_j = \lambda\,\sigma_j^{p-1}` (and likewise in R). Row i of L and its offset are a separate regression,
 
 .. math:: \sum_{t \in \text{row } i} \omega_t\,(L_i \cdot R_{j_t} + b_i - e_t)^2 + \tfrac{L_\ell}{2}\,\kappa b_i^2
           + d_i^2 \sum_c \rho_c L_{ic}^2,
 
-where e is what the offsets of others leave of the targets; a loss other than squares is majorised by its largest
-curvature :math:`L_\ell` at the present predictions. The squares of side information give all rows one Gram matrix and
-each a right-hand side. At a fixed point :math:`\|\nabla\|_* = 2\lambda \|Y\|_{S_p}^{p-1}`: the answer also minimises
-over the ball of its own norm, up to the rank, and the certificate of the convex problem judges that.
+where e is the target minus the other offsets; a loss other than squares is majorised by its largest curvature
+:math:`L_\ell` at the current predictions. The squares of side information give all rows one Gram matrix and each row a
+right-hand side. At a fixed point :math:`\|\nabla\|_* = 2\lambda \|Y\|_{S_p}^{p-1}`: the answer also minimises over the
+ball of its own norm, up to the rank, and the certificate of the convex problem measures how closely.
 
 References
 ----------
@@ -43,25 +42,14 @@ from projfree.runtime import over_rows, single_blas
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
 
-#: Singular values count as at least this part of the largest in the ridge, which p > 1 would let vanish with them.
-LEAST = 1e-6
-#: How strongly the strength of the penalty follows the norm that is wanted, and the most it changes in a sweep.
-FOLLOW, MOST = 0.7, 2.0
-#: Strengths are at least this part of the first, and that of the size of all targets: without any, as for ratings that
-#: are constant or a ball that is wider than they need, the regressions would have no unique answer.
-WEAKEST = 1e-9
-#: Without a penalty the first one is this part of the strongest.
+#: The first strength of a penalty that follows a radius, as a part of the strongest.
 FIRST = 0.3
-#: The size of the first factors, for targets of the unit.
+#: Strengths and ridges stay above this part of their scale, so that the regressions have unique answers.
+WEAKEST = 1e-9
+#: The size of random factors for targets of the unit, small beside what a first sweep finds.
 SMALL = 0.1
-#: Components below this part of the first are begun anew on a path, with entries of about this size.
-DEAD, NEW = 1e-3, 0.03
-#: From so many ratings on, regressions are in single precision: what they leave is far above its rounding.
+#: From so many ratings on regressions are in single precision, which halves their memory traffic.
 SINGLE = 50_000
-#: Conjugate gradient steps for a row, which begins where it is; columns are padded to a multiple of the vector lanes.
-STEPS, LANES = 3, 8
-#: Rows that are worked on at once, so that they stay in a processor's cache.
-BLOCK = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +76,7 @@ class Alternating(Solver):
         Components.
     penalty : float, optional
         The strength :math:`\lambda\sigma_1^{p-1}` of the penalty, that of the leading component, of which good ones
-        hardly depend on p. By default it follows the norm of the iterate, so that this becomes the ball's radius.
+        hardly depend on p. By default it is adapted until the norm of the iterate is the ball's radius.
     """
 
     rank: int = 40
@@ -104,9 +92,9 @@ class Alternating(Solver):
         assert isinstance(f, CompletionProblem)
         model = Factors.of_point(f, start)
         if not start.w.any():
-            (m, n), rank = f.shape, min(self.rank, *f.shape)
-            rights = SMALL * math.sqrt(f.entries.unit) * np.random.default_rng(seed).standard_normal((n, rank))
-            model = Factors.of(f, np.zeros((m, rank)), rights, model.offsets, np.ones(rank))
+            rank = min(self.rank, *f.shape)
+            rights = random_factors(f, (f.shape[1], rank), seed)
+            model = Factors.of(f, np.zeros((f.shape[0], rank)), rights, model.offsets, np.ones(rank))
         return self.state_of(f, model, seed)
 
     def state_of(
@@ -119,13 +107,12 @@ class Alternating(Solver):
 
     def resume(self, f: CompletionProblem, model: Factors, seed: int, strength: float = math.nan) -> AlternatingState:
         """The state of a model in which components that a strong penalty has emptied are small and random again."""
-        model = balanced(f, model)
-        dead = model.sigma <= DEAD * max(float(model.sigma.max(initial=0.0)), 1e-300)
+        model = balance(f, model)
+        dead = model.sigma <= 1e-3 * max(float(model.sigma.max(initial=0.0)), 1e-300)
         if dead.any():
-            rng, lefts, rights = np.random.default_rng(seed), model.lefts.copy(), model.rights.copy()
+            lefts, rights = model.lefts.copy(), model.rights.copy()
             lefts[:, dead] = 0.0  # so that the matrix, and its norm, are those of the others
-            size = NEW * max(float(np.abs(rights).max()), SMALL * math.sqrt(f.entries.unit))
-            rights[:, dead] = size * rng.standard_normal((len(rights), int(dead.sum())))
+            rights[:, dead] = SMALL * random_factors(f, (len(rights), int(dead.sum())), seed)
             model = replace(model, lefts=lefts, rights=rights, sigma=np.where(dead, 0.0, model.sigma))
         return self.state_of(f, model, seed, strength)
 
@@ -134,17 +121,22 @@ class Alternating(Solver):
         assert isinstance(f, CompletionProblem)
         strength = FIRST * strongest(f) if math.isnan(state.strength) else state.strength
         first = state.first if math.isfinite(state.first) else strength
-        with single_blas():  # products with few columns, and threads of our own
+        with single_blas():  # products with few columns, beside threads of `over_rows`
             model = sweep(f, Factors.of_point(f, state.x, state.sigma).cast(precision(f)), strength)
-        if self.penalty is None:
+        if self.penalty is None:  # the norm falls more slowly than the strength grows: the ratio is a safe factor
             radius: float = ball.radius  # type: ignore[attr-defined]  # the ball of the problem
-            strength *= float(np.clip((lp_norm(model.sigma, f.p) / radius) ** FOLLOW, 1.0 / MOST, MOST))
+            strength *= float(np.clip(lp_norm(model.sigma, f.p) / radius, 0.5, 2.0))
             strength = max(strength, weakest(f, first))
         return replace(state, t=state.t + 1, x=model.point(f), strength=strength, first=first, sigma=model.sigma)
 
 
+def random_factors(f: CompletionProblem, shape: tuple[int, int], seed: int) -> Array:
+    """Random factors that are small beside those of the targets."""
+    return SMALL * math.sqrt(f.entries.unit) * np.random.default_rng(seed).standard_normal(shape)
+
+
 def precision(f: CompletionProblem) -> Any:
-    """That of the regressions."""
+    """The floating-point type of the regressions."""
     return np.dtype(np.float32 if f.n >= SINGLE else np.float64)
 
 
@@ -152,27 +144,26 @@ def sweep(f: CompletionProblem, now: Factors, strength: float) -> Factors:
     """The model after regressions of all rows and then of all columns."""
     for side in (0, 1):
         scale = (f.rows, f.cols)[side][: f.entries.pattern.shape[side]] ** 2
-        now = regress(f, now, side, strength * spread(now.sigma, f.p), scale)
+        now = regress(f, now, side, strength * relative_ridge(now.sigma, f.p), scale)
         (every, users, items), means = f.entries.kinds, (now.rows.mean(), now.cols.mean())
-        if every:  # the offset of all takes up what rows and columns share, as their ridge asks for
+        if every:  # the ridge is smallest if the offset of all takes what rows and columns share
             row, col = float(users * means[0]), float(items * means[1])
             now = replace(now, shift=now.shift + row + col, rows=now.rows - row, cols=now.cols - col)
         if side == 1 or f.p > 1.0:  # for p = 1 all components have one ridge, in any basis
-            now = balanced(f, now)
+            now = balance(f, now)
     return now
 
 
-def spread(sigma: Array, p: float) -> Array:
-    """The ridge of each component, relative to that of the first."""
-    relative: Array = np.maximum(sigma / max(float(sigma.max(initial=0.0)), 1e-300), LEAST) ** (p - 1.0)
+def relative_ridge(sigma: Array, p: float) -> Array:
+    """The ridge of each component, relative to that of the first; for p > 1 it would vanish with the component."""
+    relative: Array = np.maximum(sigma / max(float(sigma.max(initial=0.0)), 1e-300), WEAKEST) ** (p - 1.0)
     return relative
 
 
-def balanced(f: CompletionProblem, now: Factors) -> Factors:
-    """The same matrix with the root of its weighted singular values in both factors, and these values.
+def balance(f: CompletionProblem, now: Factors) -> Factors:
+    """The same matrix with the root of its weighted singular values in both factors.
 
-    From Gram matrices: whatever their rounding does to the balance, the matrix is the same but for directions that it
-    hides.
+    From Gram matrices: their rounding affects the balance of the factors, but not their product.
     """
     r, back = _root(gram_matrix(now.lefts, f.rows))
     s, there = _root(gram_matrix(now.rights, f.cols))
@@ -196,19 +187,19 @@ def _root(gram: Array) -> tuple[Array, Array]:
 def strongest(f: CompletionProblem) -> float:
     """The strength from which on the matrix of the ratings alone is zero for p = 1."""
     e, (m, n) = f.entries, f.entries.pattern.shape
-    slope = e.s * e.loss.derivative(e.offsets(e.offsets_alone), e.y)
+    slope = e.s * e.loss.derivative(e.offsets(e.offsets_only), e.y)
     gradient = OnPattern(e.pattern, 0.5 * f.n * slope).scaled(1.0 / f.rows[:m], 1.0 / f.cols[:n])
     first = leading(gradient, lambda s: np.eye(1, len(s))[0], None)
-    return max(float(first.values[0]), WEAKEST * (e.size_of_targets() or 1.0))
+    return max(float(first.values[0]), WEAKEST * (e.size + abs(e.base) or 1.0))
 
 
 def weakest(f: CompletionProblem, first: float) -> float:
-    """The strength below which the penalty does not fall that begins with ``first``."""
+    """The lowest strength of a penalty that begins with ``first``."""
     return WEAKEST * max(first, math.sqrt(f.n * f.side.at_zero))
 
 
 def strength_of(f: CompletionProblem, model: Factors) -> float:
-    r"""The strength of the penalty that a minimiser over the ball of its norm has.
+    r"""The strength of the penalty whose minimiser a minimiser over the ball is.
 
     With the gradient G of the mean over n ratings, :math:`-n \langle G, Y\rangle = 2 \lambda \|Y\|_{S_p}^p`.
     """
@@ -218,16 +209,16 @@ def strength_of(f: CompletionProblem, model: Factors) -> float:
     x = model.point(f)
     gradient: Any = f.open().evaluate(x).slope.gradient
     found = -0.5 * f.n * gradient.inner(x.w) / powers * float(model.sigma.max()) ** (f.p - 1.0)
-    return max(float(found), WEAKEST * (f.entries.size_of_targets() or 1.0))
+    return max(float(found), WEAKEST * (f.entries.size + abs(f.entries.base) or 1.0))
 
 
 # ---------------------------------------------------------------- regressions
 
 
 def targets(f: CompletionProblem, now: Factors, side: int) -> tuple[Array, Array]:
-    """Targets and weights of the squares that lie above the loss and touch it at the predictions of a model.
+    """Targets and weights of the squares that majorise the loss at the predictions of a model.
 
-    In the order of rows or of columns. Those of squares stay the same.
+    In the order of rows or of columns. Those of squares do not depend on the model, and are kept.
     """
     e, kind = f.entries, precision(f)
     known: dict[int, tuple[Array, Array]] = e.regressions
@@ -246,14 +237,10 @@ def targets(f: CompletionProblem, now: Factors, side: int) -> tuple[Array, Array
 
 
 def regress(f: CompletionProblem, now: Factors, side: int, ridge: Array, scale: Array) -> Factors:
-    """The model after the regressions of rows (``side`` 0) or columns (1), begun at what they are.
+    """The model after the regressions of rows (``side`` 0) or columns (1), which start from the model.
 
-    Parameters
-    ----------
-    ridge : ndarray
-        The penalty of each component.
-    scale : ndarray
-        What it is multiplied by for each row or column of the matrix; it is one for those of side information.
+    ``ridge`` is the penalty of each component, and ``scale`` its factor for each row or column of the matrix, which is
+    one for those of side information.
     """
     from projfree.completion.kernels import ridge_rows
 
@@ -267,30 +254,21 @@ def regress(f: CompletionProblem, now: Factors, side: int, ridge: Array, scale: 
     far = far[: len(weights)]  # a new user may have no features, which stand behind the lines of B
     shared, change = common_basis(gram_matrix(far, np.sqrt(weights)), ridge)
     change, other = change.astype(kind), other.astype(kind, copy=False)
-    table = _padded(other @ change, 1.0, free)
-    ridges, common = np.ones(table.shape[1], kind), np.zeros(table.shape[1], kind)
-    ridges[:free], common[free : free + k] = 0.5 * e.loss.smoothness * e.ridge, shared
-    pull = np.zeros((0, table.shape[1]), kind)
+
+    def columns(offset: Any, factor: Array) -> Array:  # the offset is the first coordinate of a regression
+        return np.hstack([np.full((len(factor), 1), np.reshape(offset, (-1, 1)), kind)[:, :free], factor])
+
+    table, out = columns(1.0, other @ change), columns(mine, own.astype(kind, copy=False) @ np.linalg.inv(change).T)
+    ridges, common = columns(0.5 * e.loss.smoothness * e.ridge, np.ones((1, k), kind))[0], columns(0.0, shared[None])[0]
+    pull = np.zeros((0, free + k), kind)
     if len(far):
-        pull = _padded(products(known, far * weights[:, None], side, kind) @ change, 0.0, free)
-    offset, new = np.zeros(len(own)), np.empty((len(own) + len(f.side.weights[1 - side]), k), kind)
+        pull = columns(0.0, products(known, far * weights[:, None], side, kind) @ change)
     given = indptr, indices, target, kind.type(e.base + now.shift), theirs.astype(kind), weight, table
-    inverse, own, scale = np.linalg.inv(change).T, own.astype(kind, copy=False), scale.astype(kind)
-
-    def block(start: int, stop: int) -> None:  # of a size that fits a cache
-        for first in range(start, stop, BLOCK):
-            part = slice(first, min(first + BLOCK, stop))
-            out = _padded(own[part] @ inverse, mine[part], free)
-            right = pull[part] if len(pull) else pull
-            ridge_rows(*given, ridges, scale, free, common, right, STEPS, out, part.start, part.stop)
-            np.matmul(out[:, free : free + k], change.T, out=new[part])
-            offset[part] = out[:, 0] if free else 0.0
-
-    over_rows(block, indptr)
-    new[len(own) :] = lines_beyond(f, other, side, ridge)
-    if side == 0:
-        return replace(now, lefts=new, rows=offset)
-    return replace(now, rights=new, cols=offset)
+    rest = ridges, scale.astype(kind), free, common.astype(kind), pull, out
+    over_rows(lambda start, stop: ridge_rows(*given, *rest, start, stop), indptr)
+    new = np.concatenate([out[:, free:] @ change.T, lines_beyond(f, other, side, ridge)])
+    offset = out[:, 0].astype(np.float64) if free else np.zeros(len(own))
+    return replace(now, lefts=new, rows=offset) if side == 0 else replace(now, rights=new, cols=offset)
 
 
 def lines_beyond(f: CompletionProblem, other: Array, side: int, ridge: Array) -> Array:
@@ -304,12 +282,12 @@ def lines_beyond(f: CompletionProblem, other: Array, side: int, ridge: Array) ->
     return found
 
 
-def transferred(
+def transfer(
     f: CompletionProblem, model: Factors, strength: float, users: Array | None = None, items: Array | None = None
 ) -> Factors:
     """The model for a problem with other side information, or where users and items have moved to new places.
 
-    New users and items are zero, and the factors beyond the ratings are those that belong to the others.
+    New users and items are zero, and the factors beyond the ratings are regressed on the others.
     """
     m, n = f.entries.pattern.shape
 
@@ -320,7 +298,7 @@ def transferred(
 
     left, rows = (placed(values, users, m) for values in (model.left, model.rows))
     right, cols = (placed(values, items, n) for values in (model.right, model.cols))
-    ridge = strength * spread(model.sigma, f.p)
+    ridge = strength * relative_ridge(model.sigma, f.p)
     lefts = np.concatenate([left, lines_beyond(f, right, 0, ridge)])
     rights = np.concatenate([right, lines_beyond(f, left, 1, ridge)])
     return replace(model, lefts=lefts, rights=rights, rows=rows, cols=cols)
@@ -341,22 +319,12 @@ def products(known: OnPattern, block: Array, side: int, kind: Any, transposed: b
 def common_basis(gram: Array, ridge: Array) -> tuple[Array, Array]:
     r"""Coordinates in which a penalty is the identity and a Gram matrix is diagonal: this diagonal, and C.
 
-    With :math:`x = C z`, :math:`C^T \mathrm{diag}(\rho)\,C = I` and :math:`C^T G C` diagonal no row has to multiply by
-    the Gram matrix, and the inverse of both is :math:`C (1 + \Lambda)^{-1} C^T`, in which nothing can be singular.
+    With :math:`x = C z`, :math:`C^T \mathrm{diag}(\rho)\,C = I` and :math:`C^T G C` diagonal, no row multiplies by the
+    Gram matrix, and the inverse of the sum is :math:`C (1 + \Lambda)^{-1} C^T`, which is never singular.
     """
     root = 1.0 / np.sqrt(np.maximum(ridge, max(EPS * float(np.trace(gram)), 1e-300)))
     values, vectors = np.linalg.eigh(root[:, None] * gram * root)
     return np.maximum(values, 0.0), root[:, None] * vectors
-
-
-def _padded(factor: Array, offset: Array | float, free: int) -> Array:
-    """The offsets, if they are free, and the factors beside them, in a number of columns that processors like."""
-    k = free + factor.shape[1]
-    out = np.zeros((len(factor), -(-k // LANES) * LANES), factor.dtype)
-    out[:, free:k] = factor
-    if free:
-        out[:, 0] = offset
-    return out
 
 
 def gram_matrix(factor: Array, weights: Array | None = None) -> Array:

@@ -26,14 +26,12 @@ from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 
-#: Newton steps for the offsets of one matrix, and conjugate gradient steps of one Newton step.
-NEWTON_STEPS, CG_STEPS = 60, 200
-#: Entries whose losses are computed at once.
+#: The least penalty of an offset, in ratings: bounds divide by it.
+LEAST_RIDGE = 1e-6
+#: Entries whose losses are computed at once, so that temporary arrays are short.
 BLOCK = 1 << 18
-#: What the search for offsets may leave of the value: bounds, which feel the root of it, agree to all digits then.
-EXACT = 1e-20
-#: That of offsets that nothing is proved from: they have about half as many digits.
-ROUGH = 1e-12
+#: The part of the value by which offsets may miss their best one; bounds feel the root of it.
+EXACT = 1e-16
 
 
 class Tangent(NamedTuple):
@@ -49,20 +47,8 @@ class Tangent(NamedTuple):
 class ObservedLoss:
     """The weighted mean of a loss over observed entries, as a function of their predictions without offsets.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        The observed entries.
-    y, weight : ndarray
-        Targets in the order of the pattern; weights that add up to one, or None.
-    loss : Loss
-        A convex loss of one prediction with a largest curvature.
-    ridge : float
-        The penalty of an offset, in ratings: that of so many ratings that ask for zero.
-    kinds : tuple of bool
-        Which offsets there are: one for all, one for each row, one for each column; the others are zero.
-    base : float
-        Added to every prediction.
+    The loss has one prediction, is convex and has a largest curvature. The ``ridge`` of an offset counts as that many
+    ratings of zero; ``kinds`` says whether there are offsets for all, for rows, for columns; ``base`` is added to all.
     """
 
     def __init__(
@@ -82,7 +68,7 @@ class ObservedLoss:
                 f"{loss!r}; use `Squared()`, `Huber()` or `Logistic()`."
             )
         self.pattern, self.y, self.weight, self.loss = pattern, y, weight, loss
-        self.ridge, self.kinds, self.base = at_least("ridge", ridge, 1e-6), kinds, float(base)
+        self.ridge, self.kinds, self.base = at_least("ridge", ridge, LEAST_RIDGE), kinds, float(base)
         self.n = len(y)
         self.kappa = loss.smoothness * self.ridge / self.n
         #: The targets and weights of regressions of rows and of columns, for squares, where they stay the same.
@@ -119,14 +105,14 @@ class ObservedLoss:
         """What the offsets add to the value."""
         return 0.5 * self.kappa * float(b @ b)
 
-    def best_offsets(self, u: Array, start: Array | None = None, left: float = EXACT) -> Array:
-        """The offsets that are best beside predictions, up to a part ``left`` of the value: Newton's method."""
+    def best_offsets(self, u: Array, start: Array | None = None) -> Array:
+        """The offsets that are best beside predictions, up to a part `EXACT` of the value: Newton's method."""
         m, n = self.pattern.shape
         b = np.zeros(1 + m + n) if start is None or len(start) != 1 + m + n else start
         value, slope = self._at(u, b)
-        for _ in range(NEWTON_STEPS):
+        for _ in range(60):  # few are needed; each is a whole descent step
             # By the ridge, the value is at most |slope|^2 / (2 kappa) above its minimum over the offsets.
-            allowed, size = left * abs(value), float(slope @ slope)
+            allowed, size = EXACT * abs(value), float(slope @ slope)
             if 0.5 * size / self.kappa <= allowed or expired():
                 break
             share = min(max(0.3 * math.sqrt(2.0 * self.kappa * allowed / size), 1e-12), 0.1)
@@ -177,7 +163,7 @@ class ObservedLoss:
         shape, diagonal = (len(b), len(b)), self.sums(h) + self.kappa
         scaling = LinearOperator(shape, matvec=lambda r: r / diagonal, dtype=np.float64)
         system = LinearOperator(shape, matvec=curvature, dtype=np.float64)
-        step, _ = cg(system, slope, rtol=tolerance, maxiter=CG_STEPS, M=scaling)
+        step, _ = cg(system, slope, rtol=tolerance, maxiter=200, M=scaling)
         return np.asarray(step)
 
     def value(self, u: Array, b: Array) -> float:
@@ -208,9 +194,9 @@ class ObservedLoss:
     # ------------------------------------------------------------ scales
 
     @cached_property
-    def offsets_alone(self) -> Array:
+    def offsets_only(self) -> Array:
         """The best offsets without a matrix."""
-        return self.best_offsets(np.zeros(self.n), left=ROUGH)
+        return self.best_offsets(np.zeros(self.n))
 
     @cached_property
     def value_without_offsets(self) -> float:
@@ -218,21 +204,16 @@ class ObservedLoss:
         return float(np.sum(self.s * self.loss.value(np.full(self.n, self.base), self.y)))
 
     @cached_property
-    def pull(self) -> float:
-        """The residual from which on the loss has its largest slope: beyond it, a target pulls no harder."""
-        far = math.sqrt(np.finfo(np.float64).max) * np.array([-1.0, 1.0])
-        return float(np.abs(self.loss.derivative(far, np.zeros(2))).max()) / self.loss.smoothness
+    def size(self) -> float:
+        """The Euclidean norm of the targets about the base, each at most as far as the loss lets it pull."""
+        slope = self.loss.derivative(np.full(self.n, self.base), self.y)
+        return float(np.linalg.norm(slope)) / self.loss.smoothness
 
-    @cached_property
+    @property
     def unit(self) -> float:
-        """The size of the targets about their base, in steps of 1,024: one for ratings of usual sizes.
+        """The size of a target in steps of 1,024: one for ratings of usual sizes.
 
-        Factors begin with its root, so that the sweeps do the same for ratings in any unit. Outliers count no more than
-        the loss lets them pull.
+        Factors begin with its root, so that the sweeps do the same for ratings in any unit.
         """
-        size = math.sqrt(float(np.mean(np.clip(self.y - self.base, -self.pull, self.pull) ** 2)))
+        size = self.size / math.sqrt(self.n)
         return float(1024.0 ** round(math.log(size, 1024.0))) if size > 0.0 else 1.0
-
-    def size_of_targets(self) -> float:
-        """The Euclidean norm of the targets, each as far from the base as the loss lets it pull."""
-        return float(np.linalg.norm(np.clip(self.y, self.base - self.pull, self.base + self.pull)))

@@ -33,7 +33,7 @@ class CertifiedModel(NamedTuple):
     relative_gap: float = math.nan
 
 
-def certified(f: CompletionProblem, model: Factors, radius: float, sharp: bool) -> CertifiedModel:
+def certify(f: CompletionProblem, model: Factors, radius: float, sharp: bool) -> CertifiedModel:
     """The certificate of a model, scaled into the ball and with its best offsets.
 
     The bound is always valid. With ``sharp``, and for small matrices, it comes from all singular values of the

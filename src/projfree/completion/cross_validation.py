@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from projfree.checks import Array, shown
-from projfree.completion.estimator import CHOOSING, MatrixCompletion
+from projfree.completion.estimator import MatrixCompletion
 from projfree.completion.model import Factors
 from projfree.completion.ratings import GivenRatings, read_ratings
 from projfree.completion.selection import PathSearch, strengths_of
@@ -121,22 +121,19 @@ random_state
             For the splitter, such as ``GroupKFold``: one for each row of ``X``.
         """
         self._check()
-        left, exponents, seed = (
-            countdown(self.time_limit),
-            np.atleast_1d(self.p).astype(float).tolist(),
-            self._draw_seed(),
-        )
+        left, exponents = countdown(self.time_limit), np.atleast_1d(self.p).astype(float).tolist()
+        seed = self._draw_seed()
         given = read_ratings(X, y, self.columns, sample_weight)
-        with self._watched() as callbacks:
-            models = [self._single(p, random_state=seed)._prepared(given) for p in exponents]
+        with self._run_context() as callbacks:
+            models = [self._single(p, random_state=seed)._prepare(given) for p in exponents]
             implicit = models[0]._weights[0]
             if len(models[0]._weights) > 1:
-                implicit = models[0]._chosen([])[1]  # one for all, as a single fit chooses it
+                implicit = models[0]._choose_penalty([])[1]  # one for all, as a single fit chooses it
             for model in models:
                 model.implicit = implicit
             paths = [strengths_of(model._problem(model.ratings_)) for model in models]
             folds = self._folds(given, groups, seed)
-            seconds = CHOOSING * remaining() * effective_n_jobs(self.n_jobs) / (len(models) * len(folds))
+            seconds = 0.5 * remaining() * effective_n_jobs(self.n_jobs) / (len(models) * len(folds))
             found = Parallel(n_jobs=self.n_jobs)(
                 delayed(_scores)(model, given, fold, path, self.scoring, seconds)
                 for model, path in zip(models, paths, strict=True)
@@ -145,7 +142,7 @@ random_state
             best = self._choose(exponents, paths, found, len(folds))
             limits = {"time_limit": left(), "certify": self.certify, "max_sweeps": self.max_sweeps}
             final = self._single(best["p"], random_state=seed, implicit=implicit, **limits)
-            final._prepared(given)._fit(callbacks, into=self, strength=best["strength"])
+            final._prepare(given)._fit(callbacks, into=self, strength=best["strength"])
             self.p_ = best["p"]
         return self
 
@@ -223,7 +220,7 @@ def _scores(
     seconds: float,
 ) -> list[float]:
     """Scores along a path, as far as it goes; there is at least one."""
-    own, inside = model._prepared(given.part(fold[0])), given.part(fold[1])
+    own, inside = model._prepare(given.part(fold[0])), given.part(fold[1])
     scorer = check_scoring(own, scoring=scoring)
     weights = {} if inside.weight is None or callable(scoring) else {"sample_weight": inside.weight}
 
@@ -231,8 +228,7 @@ def _scores(
         own.factors_ = factors
         return float(scorer(own, (inside.users, inside.items), inside.values, **weights))
 
-    search = PathSearch(own.rank, own._seed, score)
     share = len(own.ratings_) / len(model.ratings_)
-    with deadline(seconds):
-        search.path(own._problem(own.ratings_), strengths * math.sqrt(share))  # fewer ratings ask for a weaker penalty
-    return search.scores
+    with deadline(seconds):  # fewer ratings have a weaker penalty
+        path = own._problem(own.ratings_), strengths * math.sqrt(share)
+        return PathSearch(own.rank, own._seed, score).path(*path)

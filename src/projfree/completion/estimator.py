@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import warnings
 from contextlib import contextmanager
 from copy import copy
@@ -17,8 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from projfree import persist
 from projfree.checks import Array, at_least, count, positive, shown, stacklevel
-from projfree.completion.als import Alternating, strength_of, strongest, transferred, weakest
-from projfree.completion.certificate import CertifiedModel, certified, improve
+from projfree.completion.als import FIRST, Alternating, AlternatingState, strength_of, strongest, transfer, weakest
+from projfree.completion.bias_terms import LEAST_RIDGE
+from projfree.completion.certificate import CertifiedModel, certify, improve
 from projfree.completion.features import FeatureTable, with_features
 from projfree.completion.model import Factors, OffsetModel
 from projfree.completion.problem import CompletionProblem, Settings
@@ -30,25 +32,19 @@ from projfree.estimators.base import progress, warn_of_gap
 from projfree.estimators.robust import HUBER, residual_scale, weighted_median
 from projfree.losses import Huber, Logistic, Loss, Squared
 from projfree.losses.squared import is_squared
+from projfree.numerics.lp_norm import lp_norm
 from projfree.run import Checkpoint, Status
-from projfree.run.callbacks import announce, as_callbacks, closing
+from projfree.run.callbacks import announce, as_callbacks, closing, print_iteration
 from projfree.run.checkpoint import SavedRun
 from projfree.run.result import raise_if_interrupted
 
 LOSSES = {"squared": Squared, "huber": Huber, "logistic": Logistic}
-#: The part of the ratings that is held out to choose the radius; with fewer ratings than `FEW` none are, and the
-#: penalty is a share of the strongest.
-HELD_OUT, FEW, SHARE = 0.1, 20, 0.3
+#: The part of the ratings that is held out to choose the radius; fewer ratings than `FEW` have too few to hold out.
+HELD_OUT, FEW = 0.1, 20
 #: A penalty that has fallen below this part of its first size says that the ball is wider than the ratings need.
 WIDE = 1e-3
-#: The part of a time limit that the choice of the radius may take.
-CHOOSING = 0.5
 #: Sweeps after a choice of the radius, which leaves little to do, and without one.
 LAST, WHOLE = 3, 15
-#: Weights of implicit features and ridges of offsets: beyond, one of two sides is lost in rounding.
-LEAST_WEIGHT, LARGEST_WEIGHT = 1e-6, 1e6
-#: Ratings that differ by less than this are outweighed by the zeros and ones of implicit features, which are left out.
-FAINT = 0.05
 #: The largest difference of ratings from their base, one over the smallest, and the largest weight of side information
 #: in squares of such differences: squares stay in the range of single precision.
 EXTREME = 1e15
@@ -83,7 +79,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         The penalty of an offset, in ratings.
     implicit : "auto" or float
         The weight w of implicit features: which items a user has rated is completed as well, see Notes. By default
-        chosen from 0, 0.5 and 1 on held-out ratings if the radius is, else 0.
+        chosen from 0 and 1 on held-out ratings if the radius is, else 0.
     user_features, item_features : array, sparse matrix, frame or tuple, optional
         Numbers about users and items, a row for each id: a frame with the ids in the column of the ratings' name or as
         its index, ``(ids, table)``, or a table alone, whose rows are those of the ids 0, 1, and so on.
@@ -209,8 +205,8 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             A weight for each rating, of which only the ratios count: the loss is a weighted mean, and the squares of
             implicit features, those of features and the ridge of offsets are over the number of ratings.
         """
-        with self._watched() as callbacks:
-            new = self._prepared(read_ratings(X, y, self.columns, sample_weight))
+        with self._run_context() as callbacks:
+            new = self._prepare(read_ratings(X, y, self.columns, sample_weight))
             new._fit(callbacks, into=self)
         return self
 
@@ -226,24 +222,24 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         if (old.weight is None) != (given.weight is None):
             raise ValueError("`partial_fit` needs `sample_weight` if, and only if, the first fit had it.")
         self._check()
-        new, ids = copy(self), []
-        for of, labels, known in (("users", given.users, self.user_ids_), ("items", given.items, self.item_ids_)):
-            refuse_other_kind(of, known, labels)
-            ids.append(np.union1d(known, labels))
-        new._take_ids(ids[0], ids[1], self)
+        refuse_other_kind("users", self.user_ids_, given.users)
+        refuse_other_kind("items", self.item_ids_, given.items)
+        new = copy(self)
+        new._take_ids(np.union1d(self.user_ids_, given.users), np.union1d(self.item_ids_, given.items), self)
         rows, cols = np.searchsorted(new.user_ids_, self.user_ids_), np.searchsorted(new.item_ids_, self.item_ids_)
         new._take_ratings(given, (rows[old.rows], cols[old.indices], old.values, old.weight))
-        with self._watched() as callbacks:
+        with self._run_context() as callbacks:
             f = new._problem(new.ratings_)
             new.offset_model_ = OffsetModel.of(f)
             strength = self.strength_ * math.sqrt(len(new.ratings_) / len(old))
-            new._fit(callbacks, self, transferred(f, self.factors_, strength, rows, cols), strength)
+            new._fit(callbacks, self, transfer(f, self.factors_, strength, rows, cols), strength)
         return self
 
     @contextmanager
-    def _watched(self, seconds: float | None = None) -> Any:
+    def _run_context(self, seconds: float | None = None) -> Any:
         """The callbacks, under one limit for everything, after which they are closed."""
-        callbacks = [*(() if self.callbacks is None else as_callbacks(self.callbacks)), *progress(self.verbose)]
+        shown = [SweepLog()] if self.verbose == 2 else progress(self.verbose)
+        callbacks = [*(() if self.callbacks is None else as_callbacks(self.callbacks)), *shown]
         with closing(callbacks), deadline(self.time_limit if seconds is None else seconds):
             yield callbacks
 
@@ -252,7 +248,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
 
     # ------------------------------------------------------------ the problem
 
-    def _prepared(self, given: GivenRatings) -> Self:
+    def _prepare(self, given: GivenRatings) -> Self:
         """A copy with checked settings and these ratings, and no model."""
         loss, new = self._check(), copy(self)
         new.__dict__.pop("factors_", None)
@@ -267,14 +263,15 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
 
     def _take_ids(self, users: Array, items: Array, fitted: Any = None) -> None:
         """Ids, with those that have features alone, and the features in their order."""
-        for side, (of, name, ids) in enumerate((("users", "user_features", users), ("items", "item_features", items))):
-            given, known, table = getattr(self, name), getattr(fitted, f"{name}_", None), None
+        for side, (of, ids) in enumerate((("user", users), ("item", items))):
+            name = f"{of}_features"
+            given, table = getattr(self, name), getattr(fitted, f"{name}_", None)
             if given is not None:
-                ids, table = with_features(name, of, given, self.columns[side], ids, known)
-            elif known is not None and known.shape[0] < len(ids):
-                raise ValueError(f"`{name}` must have a row for each of the new {of}; set it to a table that has them.")
-            setattr(self, f"{name}_", known if table is None else table)
-            setattr(self, f"{of[:-1]}_ids_", ids)
+                ids, table = with_features(name, f"{of}s", given, self.columns[side], ids, table)
+            elif table is not None and table.shape[0] < len(ids):
+                raise ValueError(f"`{name}` must have a row for each of the new {of}s; set it to one that has them.")
+            setattr(self, f"{name}_", table)
+            setattr(self, f"{of}_ids_", ids)
 
     def _take_ratings(self, given: GivenRatings, old: tuple[Any, ...] | None = None) -> None:
         """The matrix of the ratings that have a weight, after others if there are some."""
@@ -308,12 +305,12 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
                 f"`ratings` must differ by between {least:g} and {EXTREME:g}, got {usual:.3g}; multiply them by a "
                 "number."
             )
-        self._weights = (WEIGHTS if loss.labels or usual >= FAINT else (0.0,)) if chosen else (float(self.implicit),)
+        self._weights = WEIGHTS if chosen else (float(self.implicit),)
         self.settings_ = replace(settings, base=base, implicit=0.0 if chosen else self._weights[0])
         if self.loss == "huber":
             self.settings_ = replace(self.settings_, loss=Huber(HUBER * residual_scale(values, weight)))
-            f = self._problem(ratings)
-            left = values - f.entries.offsets(f.entries.offsets_alone)
+            entries = self._problem(ratings).entries
+            left = values - entries.offsets(entries.offsets_only)
             self.settings_ = replace(self.settings_, loss=Huber(HUBER * residual_scale(left, weight)))
         self.offset_model_ = OffsetModel.of(self._problem(ratings))
 
@@ -338,7 +335,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         if written is not None:
             note |= written.note
         elif self.radius is None and strength is None:
-            strength, implicit, model = self._chosen(others)
+            strength, implicit, model = self._choose_penalty(others)
             note = {"strength": strength, "implicit": implicit, "begun": model is not None}
         strength = note["strength"]
         self.settings_ = replace(self.settings_, implicit=float(note["implicit"]))
@@ -346,7 +343,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         solver = Alternating(self.rank, None if self.radius is not None else strength)
         state = None
         if model is not None:
-            state = solver.resume(f, transferred(f, model, strength), self._seed, strength)
+            state = solver.resume(f, transfer(f, model, strength), self._seed, strength)
         most = self.max_sweeps or (LAST if note["begun"] else WHOLE)
         announce(others, "sweeps", most)
         state, status = run_sweeps(
@@ -386,27 +383,27 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             del found, state  # which are as large as the model
             f.entries.regressions.clear()
             with deadline(None, beyond=True):
-                into._take(certified(f, self.factors_, self.radius_, sharp=self.certify == "sharp"))
+                into._take(certify(f, self.factors_, self.radius_, sharp=self.certify == "sharp"))
 
     def _take(self, found: CertifiedModel) -> None:
         """The attributes of a model and its certificate, all at once: Ctrl-C must not come between them."""
         proved = {f"{name}_": value for name, value in found._asdict().items()}
         self.__dict__.update(proved | {"norm_": found.factors.norm(self.settings_.p)})
 
-    def _chosen(self, callbacks: list[Any]) -> tuple[float, float, Factors | None]:
+    def _choose_penalty(self, callbacks: list[Any]) -> tuple[float, float, Factors | None]:
         """The strength, the weight and the model that held-out ratings like best.
 
         If they are few or all the same, a share of the strongest, and implicit features only if asked for.
         """
         ratings, n = self.ratings_, len(self.ratings_)
         if n < FEW or np.allclose(ratings.values, self.settings_.base, rtol=1e-14, atol=0.0):
-            return SHARE * strongest(self._problem(ratings)), self.settings_.implicit, None
+            return FIRST * strongest(self._problem(ratings)), self.settings_.implicit, None
         out = np.zeros(n, dtype=bool)
         out[np.random.default_rng(self._seed).permutation(n)[: max(int(HELD_OUT * n), 1)]] = True
         fitted = ratings.part(~out)
         held = HeldOut.of(self._targets(ratings.part(out)), self._targets(fitted), self.loss_)
-        announce(callbacks, "path", most_sweeps(self._weights, len(fitted)))
-        with deadline(None if self.time_limit is None else CHOOSING * self.time_limit):
+        announce(callbacks, "path", most_sweeps(self._weights))
+        with deadline(None if self.time_limit is None else 0.5 * self.time_limit):  # the other half is for the answer
             best = choose(self._problem(fitted), self._weights, self.rank, self._seed, held, callbacks)
         # A penalty on fewer ratings is weaker, as the root of their number.
         return best.strength * math.sqrt(n / len(fitted)), best.implicit, best.model
@@ -422,10 +419,10 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         if time_limit is not None:
             positive("certify_to(time_limit=...)", time_limit)
         f = self._problem(self.ratings_)
-        with self._watched(math.inf if time_limit is None else time_limit) as callbacks:
+        with self._run_context(math.inf if time_limit is None else time_limit) as callbacks:
             if not math.isfinite(self.value_):
                 with deadline(None, beyond=True):
-                    self._take(certified(f, self.factors_, self.radius_, sharp=False))
+                    self._take(certify(f, self.factors_, self.radius_, sharp=False))
             known = CertifiedModel(self.factors_, self.value_, self.bound_, self.relative_gap_)
             if known.relative_gap <= tol:
                 return self
@@ -452,38 +449,28 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
                 f"`{name('p')}` must be below 2, got {shown(self.p)}: beyond, the answer says nothing about entries "
                 "that were not observed; `minimize` over a SchattenBall solves it."
             )
-        for limit in ("radius", "time_limit"):
-            if getattr(self, limit) is not None:
-                positive(name(limit), getattr(self, limit))
-        count(name("rank"), self.rank)
-        if self.max_sweeps is not None:
-            count(name("max_sweeps"), self.max_sweeps)
-        weights = [("ridge", LARGEST_WEIGHT**2, "`offsets=False` leaves offsets out")]
-        if self.implicit not in ("auto", 0):
-            weights.append(("implicit", LARGEST_WEIGHT, "'auto' chooses it, and 0 leaves implicit features out"))
-        for setting, most, way in weights:
-            value = getattr(self, setting)
-            if not LEAST_WEIGHT <= positive(name(setting), value) <= most:
-                raise ValueError(
-                    f"`{name(setting)}` must be between {LEAST_WEIGHT:g} and {most:g}, got {shown(value)}; {way}."
-                )
+        at_least(name("ridge"), self.ridge, LEAST_RIDGE)
+        for size in ("radius", "time_limit", "implicit"):
+            if (value := getattr(self, size)) is not None and not (size == "implicit" and value in ("auto", 0)):
+                positive(name(size), value)
+        for number in ("rank", "max_sweeps"):
+            if (value := getattr(self, number)) is not None or number == "rank":
+                count(name(number), value)
+        loss = LOSSES[self.loss]() if isinstance(self.loss, str) and self.loss in LOSSES else self.loss
         three = "three: for all, for each user, for each item"
         rules = {
             "certify": (self.certify in (True, False, "sharp"), "a bool or 'sharp'"),
             "offsets": (isinstance(self.offsets, bool) or _three(self.offsets, bool), f"a bool or {three}"),
             "columns": (_three(self.columns, str, int), "the names of three columns, of users, items and ratings"),
-            "loss": (
-                isinstance(self.loss, Loss) or (isinstance(self.loss, str) and self.loss in LOSSES),
-                f"one of {', '.join(LOSSES)}, or a Loss",
-            ),
+            "loss": (isinstance(loss, Loss), f"one of {', '.join(LOSSES)}, or a Loss"),
         }
         for setting, (holds, rule) in rules.items():
             if not holds:
                 raise ValueError(f"`{name(setting)}` must be {rule}, got {shown(getattr(self, setting))}.")
         progress(self.verbose)
         check_random_state(self.random_state)
-        loss: Loss = self.loss if isinstance(self.loss, Loss) else LOSSES[self.loss]()
-        return loss
+        checked: Loss = loss
+        return checked
 
     # ------------------------------------------------------------ files
 
@@ -519,6 +506,24 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
                 finite("the offsets", part, labels.shape)
         finite("the singular values", f.sigma)
         need(ratings.n_items == len(self.item_ids_) and _is_compressed(ratings, len(self.user_ids_)), "bad ratings_")
+
+
+class SweepLog:
+    """Write a line for each sweep to the standard error stream, and those of the convex solver."""
+
+    stage = ""
+
+    def begin(self, stage: str, most: int | None) -> None:
+        """Name the stage of the fit."""
+        self.stage = stage
+
+    def __call__(self, run: Any) -> None:
+        """Write the line of an iteration."""
+        if not isinstance(run.state, AlternatingState):
+            print_iteration(run)
+            return
+        norm, strength = lp_norm(run.state.sigma, run.f.p), run.state.strength
+        sys.stderr.write(f"{self.stage:<6} sweep {run.iteration:3d}  penalty {strength:<10.4g}  norm {norm:.6g}\n")
 
 
 def _three(values: Any, *kinds: type) -> bool:

@@ -21,16 +21,8 @@ LARGEST = 1e150
 class FeatureTable:
     """A row of numbers for each id, as a sparse matrix: centred if it was dense, and of unit size in each column.
 
-    A number that is missing counts as the mean of its column.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of the columns.
-    mean, centre, scale : ndarray
-        The mean of each column, what was subtracted from it, and what it was divided by then.
-    indptr, indices, values : ndarray
-        Row i has ``values[indptr[i]:indptr[i + 1]]`` in the columns ``indices[...]``.
+    A number that is missing counts as the mean of its column. Row i has ``values[indptr[i]:indptr[i + 1]]`` in the
+    columns ``indices[...]``: numbers from which ``centre`` was subtracted, then divided by ``scale``.
     """
 
     names: tuple[str, ...]
@@ -44,17 +36,16 @@ class FeatureTable:
     @classmethod
     def of(cls, table: Any, names: tuple[str, ...]) -> FeatureTable:
         """The table in units of its own columns."""
-        n, width = table.shape
         if is_sparse(table):
-            known, columns = np.nan_to_num(table.data), table.indices
-            missing = np.bincount(columns, np.isnan(table.data), width)
-            mean, centre = np.bincount(columns, known, width) / np.maximum(n - missing, 1), np.zeros(width)
-            squares = np.bincount(columns, known**2, width)
+            rows, columns, values = table.shape[0], table.indices, table.data
         else:
-            missing = np.isnan(table).sum(axis=0)
-            mean = centre = np.nansum(table, axis=0) / np.maximum(n - missing, 1)
-            squares = np.nansum((table - centre) ** 2, axis=0)
-        size, about = np.sqrt(squares / np.maximum(n - missing, 1)), 1.0 + np.abs(mean)
+            rows, columns, values = len(table), np.tile(np.arange(table.shape[1]), len(table)), table.ravel()
+        missing, known = np.bincount(columns, np.isnan(values), table.shape[1]), np.nan_to_num(values)
+        there = np.maximum(rows - missing, 1)
+        mean = np.bincount(columns, known, len(names)) / there
+        centre = np.zeros(len(names)) if is_sparse(table) else mean
+        squares = np.bincount(columns, np.where(np.isnan(values), 0.0, known - centre[columns]) ** 2, len(names))
+        size, about = np.sqrt(squares / there), 1.0 + np.abs(mean)
         scale = np.where(size > 1e-12 * about, size, about)  # rounding of a constant column is small compared with this
         return cls._scaled(table, names, mean, centre, scale)
 
@@ -62,12 +53,10 @@ class FeatureTable:
     def _scaled(cls, table: Any, names: tuple[str, ...], mean: Array, centre: Array, scale: Array) -> FeatureTable:
         from scipy.sparse import csr_array
 
+        given = csr_array(table if is_sparse(table) else (np.where(np.isnan(table), mean, table) - centre) / scale)
+        values = given.data
         if is_sparse(table):
-            given = csr_array(table)
-            values = np.where(np.isnan(given.data), mean[given.indices], given.data) / scale[given.indices]
-        else:
-            given = csr_array((np.where(np.isnan(table), mean, table) - centre) / scale)
-            values = given.data
+            values = np.where(np.isnan(values), mean[given.indices], values) / scale[given.indices]
         return cls(names, mean, centre, scale, given.indptr.astype(np.int64), given.indices.astype(np.int32), values)
 
     @property
@@ -97,7 +86,7 @@ class FeatureTable:
     def refuse_other_columns(self, name: str, names: tuple[str, ...]) -> None:
         """Raise if features have other columns than those of the fit."""
         if len(names) != len(self.names) or names not in (self.names, _numbered(len(names))):
-            one, other = (", ".join(each[:4]) + (", ..." if len(each) > 4 else "") for each in (self.names, names))
+            one, other = (", ".join(each[:4]) + ", ..." * (len(each) > 4) for each in (self.names, names))
             raise ValueError(
                 f"`{name}` must have the {len(self.names)} columns of the fit, {one}, got {len(names)}: {other}."
             )
@@ -110,14 +99,12 @@ def _numbered(count: int) -> tuple[str, ...]:
 
 def table_of(name: str, given: Any) -> tuple[Any, tuple[str, ...]]:
     """A table of numbers, finite or missing, dense or sparse, and the names of its columns."""
-    names = None
-    if is_frame(given):
-        given, names = from_frame(name, given)
+    given, names = from_frame(name, given) if is_frame(given) else (given, None)
     if is_sparse(given):
         table = given.tocsr().astype(np.float64)
         table.sum_duplicates()
     else:
-        table = np.asarray(given, np.float64) if names is not None else real_array(name, given).astype(np.float64)
+        table = np.asarray(given if names is not None else real_array(name, given), np.float64)
     if table.ndim != 2 or not table.shape[1]:
         raise ValueError(f"`{name}` must be a table with a row for each id and some features, got shape {table.shape}.")
     largest = float(np.fmax.reduce(np.abs(table.data if is_sparse(table) else table), axis=None, initial=0.0))

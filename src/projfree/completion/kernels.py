@@ -11,8 +11,8 @@ import numpy as np
 
 from projfree.numerics.compilation import FAST, compiled
 
-#: Steps end where what they could gain is at most this part of what it was at first.
-DONE = 1e-30
+#: Conjugate gradient steps for a row, which starts from the last sweep's answer.
+STEPS = 3
 
 
 @compiled(fastmath=FAST)
@@ -42,14 +42,14 @@ def _add_products(table, count, weight, y, x, out):
 
 @compiled(fastmath=FAST)
 def ridge_rows(
-    indptr, indices, target, base, theirs, weight, factors, ridge, scale, free, shared, pull, steps, out, start, stop
+    indptr, indices, target, base, theirs, weight, factors, ridge, scale, free, shared, pull, out, start, stop
 ):
-    """Each row's weighted ridge regression of its targets on the factors of its places, begun at ``out[i - start]``.
+    """Each row's weighted ridge regression of its targets on the factors of its columns, started from ``out[i]``.
 
-    Of each target ``base`` and the entry of ``theirs`` at its place are taken off first.
+    ``base`` and the entry of ``theirs`` of the column are subtracted from each target.
     The penalty of coordinate c in row i is ``ridge[c] * scale[i] + shared[c]``, that of the first ``free`` coordinates
-    ``ridge[c]`` alone; all are positive. To the right-hand side ``pull[i - start]`` is added, where it is not empty.
-    Each takes ``steps`` conjugate gradient steps, scaled by the diagonal; rows without entries become zero.
+    ``ridge[c]`` alone; all are positive. ``pull[i]`` is added to the right-hand side, unless it is empty.
+    The steps are conjugate gradients, preconditioned by the diagonal; rows without entries become zero.
     """
     k, most, pulled = factors.shape[1], 1, len(pull) > 0
     for i in range(start, stop):
@@ -59,7 +59,7 @@ def ridge_rows(
     penalty, diagonal = np.empty(k, factors.dtype), np.empty(k, factors.dtype)
     r, d, q = np.empty(k, factors.dtype), np.empty(k, factors.dtype), np.empty(k, factors.dtype)
     for i in range(start, stop):
-        first, count, x = indptr[i], indptr[i + 1] - indptr[i], out[i - start]
+        first, count, x = indptr[i], indptr[i + 1] - indptr[i], out[i]
         if count == 0:
             x[:] = 0.0
             continue
@@ -74,7 +74,7 @@ def ridge_rows(
                 a[c] = source[c]
         for c in range(k):
             diagonal[c] = penalty[c]
-            r[c] = pull[i - start, c] - penalty[c] * x[c] if pulled else -penalty[c] * x[c]
+            r[c] = pull[i, c] - penalty[c] * x[c] if pulled else -penalty[c] * x[c]
         for t in range(count):
             a, weighed = table[t], s[t]
             for c in range(k):
@@ -84,19 +84,18 @@ def ridge_rows(
         for c in range(k):
             d[c] = r[c] / diagonal[c]
             size += r[c] * d[c]
-        first = size
-        for _ in range(steps):
-            if not size > DONE * first:
+        for _ in range(STEPS):
+            if not size > 0.0:
                 break
             for c in range(k):
                 q[c] = -penalty[c] * d[c]
             _add_products(table, count, s, zero, d, q)
-            bend = 0.0
+            curvature = 0.0
             for c in range(k):
-                bend -= d[c] * q[c]
-            if not bend > 0.0:
+                curvature -= d[c] * q[c]
+            if not curvature > 0.0:
                 break
-            length, old = size / bend, size
+            length, old = size / curvature, size
             size = 0.0
             for c in range(k):
                 x[c] += length * d[c]

@@ -17,8 +17,6 @@ from projfree.numerics.spectra import singular_values
 if TYPE_CHECKING:
     from projfree.completion.problem import CompletionProblem
 
-#: Pairs whose factors are held at once.
-PAIRS = 1 << 16
 #: The penalty of a slope, in lines for each feature: features are taken to explain about a tenth of the differences.
 DOUBT = 10.0
 
@@ -143,24 +141,16 @@ class OffsetModel:
     @classmethod
     def of(cls, f: CompletionProblem) -> OffsetModel:
         """The offsets of some ratings."""
-        b, m = f.entries.offsets_alone, f.entries.pattern.shape[0]
+        b, m = f.entries.offsets_only, f.entries.pattern.shape[0]
         return cls(b[1 : 1 + m], b[1 + m :], float(b[0]), *f.counts)
 
 
 @dataclass(frozen=True)
-class Lines:
-    """Users, or items: offsets and factors in which those without ratings have what is expected of them.
+class SideModel:
+    """Users, or items: offsets and factors in which those without ratings (``cold``) have what is expected of them.
 
-    Attributes
-    ----------
-    cold : ndarray of bool
-        Which have no ratings.
-    offsets : ndarray
-        The best offsets without a matrix, and what features say.
-    factors, plain : ndarray
-        The factors, and these without what features say.
-    regression : Ridge, optional
-        The regression of offsets and factors on features, and what it says of the mean line.
+    ``plain`` are the factors without what features say. ``regression`` is that of offsets and factors on features, with
+    what it says of the mean line.
     """
 
     cold: Array
@@ -193,7 +183,7 @@ class Lines:
             lines.offsets[known], lines.factors[known] = more.offsets[known], more.factors[known]
         return lines
 
-    def expected(self, table: FeatureTable | None) -> Lines:
+    def expected(self, table: FeatureTable | None) -> SideModel:
         """What is expected of lines without ratings, for each row of features, or of one without features."""
         n, offsets, mean = 1 if table is None else table.shape[0], np.zeros(1), self.plain[-1]
         more = np.zeros((n, len(mean)))
@@ -201,11 +191,11 @@ class Lines:
             regression, centre = self.regression
             found = np.reshape(regression.predict(table.matrix), (n, -1)) - centre
             offsets, more = found[:, 0], found[:, 1:]
-        return Lines(np.ones(n, dtype=bool), offsets, mean + more, np.tile(mean, (n, 1)))
+        return SideModel(np.ones(n, dtype=bool), offsets, mean + more, np.tile(mean, (n, 1)))
 
 
 @dataclass(frozen=True, eq=False)
-class Completed:
+class ColdStartModel:
     """Predictions of all pairs.
 
     Pairs of a user and an item with ratings have the value of the factors. These are of no use if one of the two has no
@@ -216,16 +206,16 @@ class Completed:
 
     model: Factors
     offsets: OffsetModel
-    users: Lines
-    items: Lines
+    users: SideModel
+    items: SideModel
 
     @classmethod
     def of(
         cls, model: Factors, alone: OffsetModel, tables: tuple[FeatureTable | None, FeatureTable | None], ridge: float
     ) -> Self:
         """From a model and features of users and items."""
-        users = Lines.of(model.rows, model.left, alone.rows, alone.row_counts, tables[0], ridge)
-        items = Lines.of(model.cols, model.right, alone.cols, alone.col_counts, tables[1], ridge)
+        users = SideModel.of(model.rows, model.left, alone.rows, alone.row_counts, tables[0], ridge)
+        items = SideModel.of(model.cols, model.right, alone.cols, alone.col_counts, tables[1], ridge)
         return cls(model, alone, users, items)
 
     def margin(self, rows: Array, cols: Array) -> Array:
@@ -233,12 +223,11 @@ class Completed:
         one, other = self.users, self.items
         cold, u = one.cold[rows] | other.cold[cols], np.empty(len(rows))
         u[~cold] = self.model.margin(rows[~cold], cols[~cold])
-        every = np.flatnonzero(cold)
-        for start in range(0, len(every), PAIRS):
-            at = every[start : start + PAIRS]
-            i, j = rows[at], cols[at]
-            change = np.sum(one.factors[i] * other.factors[j] - one.plain[i] * other.plain[j], axis=1)
-            u[at] = self.model.base + self.offsets.shift + one.offsets[i] + other.offsets[j] + change
+        i, j = rows[cold], cols[cold]
+        change = LowRank.of(one.factors, other.factors).of_pairs(i, j) - LowRank.of(one.plain, other.plain).of_pairs(
+            i, j
+        )
+        u[cold] = self.model.base + self.offsets.shift + one.offsets[i] + other.offsets[j] + change
         return u
 
     def across(self, rows: Array, cols: Array) -> Array:

@@ -48,29 +48,9 @@ class Settings:
 
 
 class CompletionProblem(SmoothFunction):
-    """The objective of some ratings as a function of the weighted matrix Y.
+    """The objective of some ratings, whose values are targets of the loss, as a function of the weighted matrix Y.
 
-    Parameters
-    ----------
-    ratings : Ratings
-        The ratings, whose values are targets of the loss.
-    settings : Settings
-    features : pair of OnPattern or None
-        Of the rows and of the columns.
-    mean_counts : pair of float, optional
-        The mean numbers of ratings that frequencies are relative to; by default those of these ratings.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from projfree import Squared, minimize
-    >>> from projfree.completion.problem import CompletionProblem, Settings
-    >>> from projfree.completion.ratings import Ratings
-    >>> settings = Settings(Squared(), p=1.2, ridge=1.0, kinds=(True, True, True), base=4.0)
-    >>> ratings = Ratings.of(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([5.0, 3.0, 4.0]))
-    >>> f = CompletionProblem(ratings, settings)
-    >>> minimize(f, f.ball(0.5), f.solver).status.converged
-    True
+    Frequencies are relative to ``mean_counts``, by default the mean numbers of ratings of these rows and columns.
     """
 
     def __init__(
@@ -87,7 +67,7 @@ class CompletionProblem(SmoothFunction):
         self.counts = np.diff(pattern.indptr), np.bincount(pattern.indices, minlength=pattern.shape[1])
         self.settings, self.p = settings, settings.p
         self._weights = [frequency_weights(*each) for each in zip(self.counts, mean_counts, strict=True)]
-        # Lines without ratings have no part in the problem: features say afterwards what is expected of them.
+        # SideModel without ratings have no part in the problem: features say afterwards what is expected of them.
         users, items = (_of_rated(table, count > 0) for table, count in zip(features, self.counts, strict=True))
         self._set_side(settings.implicit, (users, items))
 

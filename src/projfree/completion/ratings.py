@@ -32,15 +32,16 @@ KINDS = {"i": "whole numbers", "U": "text"}
 def labels_of(name: str, given: Any) -> Array:
     """Labels as an array of whole numbers or of text."""
     array = given if isinstance(given, list | tuple) else plain_array(name, given)
-    if isinstance(array, list | tuple) or array.dtype.kind == "O":  # NumPy would unite what does not belong together
+    if isinstance(array, list | tuple) or array.dtype.kind == "O":  # NumPy would convert numbers to text
         found = list(array)
         _refuse_missing(name, [is_missing(label) for label in found], found)
-        types = {type(label) for label in found}
-        numbers = {one for one in types - {bool} if issubclass(one, Real)}
-        if len(types - numbers) + bool(numbers) > 1:
-            names = " and ".join(sorted(one.__name__ for one in types))
+        kinds = set(map(type, found))
+        types = {"number" if issubclass(kind, Real) else kind.__name__ for kind in kinds - {bool}} | kinds & {bool}
+        if len(types) > 1:
+            names = " and ".join(sorted(kind.__name__ for kind in kinds))
             raise TypeError(f"`{name}` must be labels of one type, got {names}; convert them first, e.g. to strings.")
-        array = np.asarray(found, np.float64) if numbers and max(map(abs, found)) >= 2**63 else plain_array(name, found)
+        large = types == {"number"} and max(map(abs, found)) >= 2**63
+        array = np.asarray(found, np.float64) if large else plain_array(name, found)
     if array.ndim != 1:
         raise ValueError(f"`{name}` must be a vector of labels, got shape {array.shape}.")
     if array.dtype.kind in "iU":
@@ -50,22 +51,20 @@ def labels_of(name: str, given: Any) -> Array:
         raise TypeError(f"`{name}` must be labels, whole numbers or strings, got {got}; convert them to strings first.")
     _refuse_missing(name, np.isnan(array), array)
     large = np.abs(array) >= 2.0**63
-    if large.any():
-        label = shown(array[large][0])
-        raise ValueError(f"`{name}` must be whole numbers below 2**63, got {label}; convert them to strings.")
-    whole = array.astype(np.int64)
-    if not np.array_equal(whole, array):
-        raise ValueError(f"`{name}` must be labels: whole numbers or strings, got {shown(array[whole != array][0])}.")
+    whole = np.where(large, 0, array).astype(np.int64)
+    if (wrong := large | (whole != array)).any():
+        raise ValueError(
+            f"`{name}` must be whole numbers below 2**63 or strings, got {shown(array[wrong][0])}; convert them to "
+            "strings."
+        )
     return whole
 
 
 def _refuse_missing(name: str, missing: Any, labels: Any) -> None:
     at = np.flatnonzero(missing)
     if len(at):
-        raise ValueError(
-            f"`{name}` must not have missing labels, got {shown(labels[at[0]])} at index {int(at[0])}; drop such "
-            "ratings first."
-        )
+        got = f"{shown(labels[at[0]])} at index {int(at[0])}"
+        raise ValueError(f"`{name}` must not have missing labels, got {got}; drop such ratings first.")
 
 
 def refuse_other_kind(name: str, ids: Array, labels: Array) -> None:
@@ -111,9 +110,13 @@ class GivenRatings:
 
 def read_ratings(X: Any, y: Any, columns: Sequence[Any], sample_weight: Any = None) -> GivenRatings:
     """Ratings in any of the forms."""
-    shape, parts = _table(X, y, columns)
-    if len(parts) not in (2, 3):
-        raise _wrong("ratings", f"{len(parts)} columns")
+    shape, parts = None, list[Any]()
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and y is None:
+        missing = np.isnan(X)
+        if missing.any() or X.shape[1] > 3:
+            shape, parts = X.shape, [*np.nonzero(~missing), X[~missing]]
+    if shape is None:
+        shape, parts = X.shape if is_sparse(X) else None, _columns(X, columns, "ratings")
     if len(parts) == 3 and y is not None:
         raise ValueError("`y` must be left out if `X` holds the ratings; give pairs (user, item) with `y`.")
     if len(parts) == 2 and y is None:
@@ -131,10 +134,7 @@ def read_ratings(X: Any, y: Any, columns: Sequence[Any], sample_weight: Any = No
 
 def read_pairs(X: Any, columns: Sequence[Any]) -> tuple[Array, Array]:
     """The users and items of pairs, of which there may be none; ratings beside them are ignored."""
-    parts = [X.tocoo().row, X.tocoo().col] if is_sparse(X) and X.ndim == 2 else _columns(X, columns, "pairs")
-    if len(parts) not in (2, 3):
-        raise _wrong("pairs", f"{len(parts)} columns")
-    return _pair(parts)
+    return _pair(_columns(X, columns, "pairs"))
 
 
 def read_own_ratings(ratings: Any) -> tuple[Array, Array]:
@@ -168,23 +168,8 @@ def _pair(parts: list[Any]) -> tuple[Array, Array]:
     return users, items
 
 
-def _table(X: Any, y: Any, columns: Sequence[Any]) -> tuple[tuple[int, int] | None, list[Any]]:
-    """The shape of a matrix, if one was given, and the columns."""
-    if is_sparse(X):
-        if X.ndim != 2:
-            raise _wrong("ratings", f"a sparse array of shape {X.shape}")
-        table = X.tocoo()
-        return (int(X.shape[0]), int(X.shape[1])), [table.row, table.col, table.data]
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and y is None:
-        missing = np.isnan(X)
-        if missing.any() or X.shape[1] > 3:
-            rows, cols = np.nonzero(~missing)
-            return (int(X.shape[0]), int(X.shape[1])), [rows, cols, X[rows, cols]]
-    return None, _columns(X, columns, "ratings")
-
-
 def _columns(X: Any, columns: Sequence[Any], form: str) -> list[Any]:
-    """The columns of a frame, of rows, of an array, or of a tuple of arrays."""
+    """The two or three columns of a sparse matrix, of a frame, of rows, of an array, or of a tuple of arrays."""
     if is_frame(X):
         missing = [name for name in columns[:2] if name not in X.columns]
         if missing:
@@ -192,21 +177,28 @@ def _columns(X: Any, columns: Sequence[Any], form: str) -> list[Any]:
                 f"`X` has no column {missing[0]!r}; name its columns with `columns=(user, item, rating)`, "
                 f"got {shown(list(X.columns))}."
             )
-        return [X[name].to_numpy() for name in columns if name in X.columns]
-    if isinstance(X, tuple) and all(np.ndim(part) == 1 for part in X) and not all(isinstance(x, tuple) for x in X):
-        return list(X)
-    if isinstance(X, list | tuple) and all(isinstance(row, tuple | list) for row in X):
+        found = [X[name].to_numpy() for name in columns if name in X.columns]
+    elif is_sparse(X):
+        if X.ndim != 2:
+            raise _wrong(form, f"a sparse array of shape {X.shape}")
+        table = X.tocoo()
+        found = [table.row, table.col, table.data]
+    elif isinstance(X, tuple) and all(np.ndim(part) == 1 for part in X) and not all(isinstance(x, tuple) for x in X):
+        found = list(X)
+    elif isinstance(X, list | tuple) and all(isinstance(row, tuple | list) for row in X):
         lengths = {len(row) for row in X} or {2}
         if len(lengths) > 1:
             got = " and ".join(map(str, sorted(lengths)))
             raise ValueError(f"`X` must have rows of one length, got rows of {got}.")
-        return [list(part) for part in zip(*X, strict=True)] or [[]] * lengths.pop()
-    if is_sparse(X):
-        raise _wrong(form, "a sparse matrix")
-    table = plain_array("X", X)
-    if table.ndim != 2:
-        raise _wrong(form, f"shape {table.shape}")
-    return list(table.T)
+        found = [list(part) for part in zip(*X, strict=True)] or [[]] * lengths.pop()
+    else:
+        table = plain_array("X", X)
+        if table.ndim != 2:
+            raise _wrong(form, f"shape {table.shape}")
+        found = list(table.T)
+    if len(found) not in (2, 3):
+        raise _wrong(form, f"{len(found)} columns")
+    return found
 
 
 def _values(values: Any, n: int) -> Array:
@@ -276,10 +268,6 @@ class Ratings:
         counts = np.bincount(self.rows[kept], minlength=self.shape[0])
         weight = None if self.weight is None else self.weight[kept]
         return Ratings(np.append(0, np.cumsum(counts)), self.indices[kept], self.values[kept], weight, self.n_items)
-
-    def with_values(self, values: Array) -> Ratings:
-        """Other values of the same pairs."""
-        return Ratings(self.indptr, self.indices, values, self.weight, self.n_items)
 
     def __len__(self) -> int:
         return len(self.values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -10,26 +10,23 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array, count, is_sparse, real_array, shown
-from projfree.completion.als import regress, spread
-from projfree.completion.certificate import SHARP_SIDE
+from projfree.completion.als import regress, relative_ridge
 from projfree.completion.features import FeatureTable
-from projfree.completion.model import Completed, Factors, OffsetModel
+from projfree.completion.model import ColdStartModel, Factors, OffsetModel
 from projfree.completion.problem import CompletionProblem, Settings
 from projfree.completion.ratings import Ratings, labels_of, places, read_own_ratings, read_pairs, read_ratings
 from projfree.data.convert import is_frame
 from projfree.losses.base import Loss
 from projfree.run import ProgressBar
+from projfree.run.callbacks import announce, closing
 
-#: How much the predicted rating counts, in standard deviations of ratings, beside the completed indicator of which
-#: items were rated, and beside the logarithm of their numbers of ratings. Precision at 10 on MovieLens is flat around
-#: these: 0.05 to 0.4 and 0.3 to 1 give the same to 2 %.
-BESIDE_INDICATOR, BESIDE_COUNTS = 0.1, 0.5
-#: Scores that are held at once, and the least number of users: products of fewer rows read the items too often.
-SCORES, LEAST_ROWS = 1 << 23, 64
-#: A new user's regression goes on from the last one, at most so often, until nothing changes by more than this part.
-MOST, STILL = 100, 1e-9
-#: From this gap on a report says so; matrix entries below this part of the ratings' spread change no list; and ratings
-#: of which more than this part are zeros are implicit feedback.
+#: How much the predicted rating, in standard deviations, counts beside the completed indicator of which items were
+#: rated, or beside the logarithm of their numbers of ratings. Precision at 10 on MovieLens is flat around it.
+TASTE = 0.35
+#: Scores that are held at once: 64 MB.
+SCORES = 1 << 23
+#: From this gap on a report says so; matrix entries below this part of a standard deviation of the ratings change no
+#: list; and ratings of which more than this part are zeros are implicit feedback.
 WIDE_GAP, FLAT, ZEROS = 0.1, 1e-3, 0.5
 
 
@@ -81,25 +78,24 @@ class Ranking:
 
     By rating a score is the predicted rating. By likelihood it is how likely the user chooses the item and likes it:
     the completed indicator of which items were rated, :math:`S_{ij} + T_{ij}`, or without implicit features the
-    logarithm of the item's number of ratings, plus a little of the predicted rating. Constants of a user are left out.
+    logarithm of the item's number of ratings, plus `TASTE` times the predicted rating in standard deviations. Constants
+    of a user are left out.
     """
 
-    def __init__(self, completed: Completed, by: str, implicit: bool, deviation: float) -> None:
+    def __init__(self, completed: ColdStartModel, by: str, implicit: bool, deviation: float) -> None:
         if by not in ("likely", "rating"):
             raise ValueError(f"`by` must be 'likely' or 'rating', got {shown(by)}.")
         self.completed, model, counts = completed, completed.model, completed.offsets.col_counts
-        self.taste, self.popular, self.left, right = 1.0, np.zeros(len(counts)), model.left, model.right
-        self.new_popular = self.popular
+        self.taste = 1.0 if by == "rating" else TASTE / deviation
+        self.left, right, popular = model.left, self.taste * model.right, np.zeros(len(counts))
+        self.new_popular = popular
         if by == "likely" and implicit:
-            self.taste = BESIDE_INDICATOR / deviation
             self.left = np.hstack([model.left, model.below[: len(model.left)]])
-            right = np.hstack([self.taste * right + model.beside[: len(right)], right])
+            right = np.hstack([right + model.beside[: len(right)], model.right])
             self.new_popular = 2.0 * counts / max(len(completed.offsets.row_counts), 1)
         elif by == "likely":
-            self.taste = BESIDE_COUNTS / deviation
-            self.popular = self.new_popular = np.log(counts + 0.5)
-            right = self.taste * right
-        self.right = np.column_stack([right, self.taste * model.cols + self.popular])
+            popular = self.new_popular = np.log(counts + 0.5)
+        self.popular, self.right = popular, np.column_stack([right, self.taste * model.cols + popular])
 
     def scores(self, rows: Array) -> Array:
         """The scores of all items for some rows of the model."""
@@ -115,43 +111,37 @@ class Ranking:
 
 
 def best_items(
-    scores: Callable[[Array], Array], rows: Array, n: int, width: int, seen: Ratings | None, verbose: int = 0
-) -> Iterator[Array]:
-    """The columns of the ``n`` highest scores of some rows, from high to low, a block of rows at a time.
+    scores: Callable[[Array], Array], rows: Array, n: int, width: int, seen: Ratings | None = None, verbose: int = 0
+) -> Array:
+    """The columns of the ``n`` highest scores of each row, from high to low; -1 where too few are left.
 
-    Without those that are in ``seen``; -1 where too few are left.
+    Scores are computed for a block of rows at a time. What is in ``seen`` is left out.
     """
     from projfree.completion.kernels import best_of_rows
 
-    n, size = min(n, width), max(LEAST_ROWS, SCORES // max(width, 1))
-    bar: Any = ProgressBar(label="recommend") if verbose and len(rows) > 1 else None
-    if bar is not None:
-        bar.begin("users", -(-len(rows) // size))
-    try:
+    size = max(1, SCORES // max(width, 1))
+    top = np.full((len(rows), min(n, width)), -1)
+    bars = [ProgressBar(label="recommend")] if verbose and len(rows) > 1 else []
+    announce(bars, "users", -(-len(rows) // size))
+    with closing(bars):
         for start in range(0, len(rows), size):
             block = rows[start : start + size]
             found = scores(block)
             if seen is not None:
                 found[seen.of_rows(block)] = -np.inf
-            top = np.full((len(block), n), -1)
-            best_of_rows(found, np.full(top.shape, -np.inf), top)
-            if bar is not None:
-                bar(None)
-            yield top
-    finally:
-        if bar is not None:
-            bar.close()
+            best_of_rows(found, np.full((len(block), top.shape[1]), -np.inf), top[start : start + size])
+            for bar in bars:
+                bar(None)  # type: ignore[arg-type]  # it counts calls
+    return top
 
 
-def judged(lists: Iterable[Array], liked: Array, width: int) -> tuple[float, float, float]:
+def evaluate_lists(top: Array, liked: Array, width: int) -> tuple[float, float, float]:
     """Precision, recall and coverage of lists of items, one for each user.
 
     ``liked`` holds users by their lists and items by their columns, -1 for one that no list can hold.
     """
-    tops = list(lists)
-    if not tops:
+    if not len(top):
         return float("nan"), float("nan"), 0.0
-    top = np.concatenate(tops)
     there, keys = top >= 0, np.where(liked[1] >= 0, liked[0] * width + liked[1], -1)
     hits = (np.isin(np.arange(len(top))[:, None] * width + top, keys) & there).sum(axis=1)
     shares, recall = hits / np.maximum(there.sum(axis=1), 1), hits / np.bincount(liked[0], minlength=len(top))
@@ -211,13 +201,13 @@ class Recommender:
         return self.settings_.loss
 
     @property
-    def _completed(self) -> Completed:
-        """The model in which nobody is missing; it is made once for factors."""
-        made = vars(self).get("_last_completed")
-        if made is None or made.model is not self.factors_ or made.offsets is not self.offset_model_:
-            tables = self.user_features_, self.item_features_
-            made = self._last_completed = Completed.of(self.factors_, self.offset_model_, tables, self.settings_.ridge)
-        return made
+    def _completed(self) -> ColdStartModel:
+        """The model with users and items without ratings, computed once for each fit."""
+        known = vars(self).get("_last_completed")
+        if known is None or known.model is not self.factors_ or known.offsets is not self.offset_model_:
+            given = self.factors_, self.offset_model_, (self.user_features_, self.item_features_)
+            known = self._last_completed = ColdStartModel.of(*given, self.settings_.ridge)
+        return known
 
     def _as_ratings(self, u: Array) -> Array:
         low, high = self.rating_range_
@@ -258,12 +248,10 @@ class Recommender:
         items, predictions = self._lists(self._completed, rows, count("recommend(n=...)", n), seen, by)
         return (items, predictions) if np.ndim(user) else _only(items, predictions)
 
-    def _lists(self, done: Completed, rows: Array, n: int, seen: Ratings | None, by: str) -> tuple[Array, Array]:
+    def _lists(self, done: ColdStartModel, rows: Array, n: int, seen: Ratings | None, by: str) -> tuple[Array, Array]:
         """The best items for rows of a model, and their predictions."""
         ranking = Ranking(done, by, self.settings_.implicit > 0.0, self.rating_deviation_)
-        width = len(self.item_ids_)
-        blocks = best_items(ranking.scores, rows, n, width, seen, self.verbose)
-        top = np.concatenate([np.zeros((0, min(n, width)), np.int64), *blocks])
+        top = best_items(ranking.scores, rows, n, len(self.item_ids_), seen, self.verbose)
         there, predictions = top >= 0, np.full(top.shape, np.nan)
         predictions[there] = done.margin(np.repeat(rows, there.sum(axis=1)), top[there])
         return self.item_ids_[top], predictions
@@ -301,7 +289,7 @@ class Recommender:
             found[np.arange(len(block)), block] = -np.inf
             return found
 
-        top = np.concatenate([np.zeros((0, n), int), *best_items(cosines, rows, n, len(ids), None)])
+        top = best_items(cosines, rows, n, len(ids))
         sizes = np.clip(np.sum(whole[rows][:, None, :] * whole[top], axis=2), -1.0, 1.0)
         return (ids[top], sizes) if np.ndim(label) else (ids[top[0]], sizes[0])
 
@@ -357,7 +345,7 @@ class Recommender:
             )
         known, rows = at >= 0, np.zeros(np.count_nonzero(at >= 0), np.int64)
         own = Ratings.of(rows, at[known], values[known], shape=(1, width))
-        done = self._folded(own, table)
+        done = self._fold_in_row(own, table)
         if n is None:
             return self._as_ratings(done.margin(np.zeros(width, np.int64), np.arange(width)))
         seen = own if exclude_seen else None
@@ -375,7 +363,7 @@ class Recommender:
             raise ValueError(f"`user_features` must have one row, that of the user, got {table.shape[0]} rows.")
         return table
 
-    def _folded(self, ratings: Ratings, table: FeatureTable | None) -> Completed:
+    def _fold_in_row(self, ratings: Ratings, table: FeatureTable | None) -> ColdStartModel:
         """The model with one row, that of a new user with these ratings, given its columns and its penalty."""
         done, model, counts = self._completed, self.factors_, self.offset_model_.row_counts
         now = replace(model, lefts=np.zeros((2, model.lefts.shape[1])), rows=np.zeros(1))  # a row of X, one of T
@@ -383,12 +371,10 @@ class Recommender:
             return replace(done, model=now, users=done.users.expected(table))
         features, mean = (None if table is None else table.on, None), float(counts.sum() / len(counts))
         f = CompletionProblem(self._targets(ratings), self.settings_, features, (mean, None))
-        ridge, scale = self.strength_ * spread(model.sigma, f.p), f.rows[:1] ** 2
-        for _ in range(MOST):
+        ridge, scale = self.strength_ * relative_ridge(model.sigma, f.p), f.rows[:1] ** 2
+        for _ in range(100):  # a few for squares; other losses are majorised anew each time
             last, now = now, regress(f, now, 0, ridge, scale)
-            parts = [(now.left, last.left), (now.rows, last.rows)]
-            moved = max(float(np.abs(a - b).max(initial=0.0)) for a, b in parts)
-            if moved <= STILL * max(float(np.abs(part).max(initial=0.0)) for part, _ in parts):
+            if np.allclose(now.left, last.left) and np.allclose(now.rows, last.rows):
                 break
         users = replace(done.users.expected(None), cold=np.zeros(1, dtype=bool), offsets=now.rows)
         return replace(done, model=now, users=replace(users, factors=now.left, plain=now.left))
@@ -405,7 +391,7 @@ class Recommender:
                 f"`loss='logistic'` needs ratings of two values, such as 0 and 1, got {got}; use `loss='squared'` for "
                 "more."
             )
-        return ratings.with_values(np.where(values == high, 1.0, -1.0))
+        return replace(ratings, values=np.where(values == high, 1.0, -1.0))
 
     # ------------------------------------------------------------ report
 
@@ -435,7 +421,7 @@ class Recommender:
         ranking = Ranking(self._completed, "likely", self.settings_.implicit > 0.0, self.rating_deviation_)
         counts = self.offset_model_.col_counts.astype(np.float64)
         scores = ranking.scores, lambda rows: np.tile(counts, (len(rows), 1))
-        own, popular = (judged(best_items(each, users, k, width, seen), liked, width) for each in scores)
+        own, popular = (evaluate_lists(best_items(each, users, k, width, seen), liked, width) for each in scores)
         errors = self._as_ratings(self._completed.margin(rows, cols)) - values
         sizes = float(np.sqrt(np.mean(errors**2))), float(np.abs(errors).mean())
         return Report(*sizes, *own[:2], *popular[:2], own[2], k, least, len(values), len(users), self.notes())
@@ -445,11 +431,9 @@ class Recommender:
         check_is_fitted(self, "factors_")
         model, found = self.factors_, []
         if self.relative_gap_ > WIDE_GAP:
-            sharper = "`certify='sharp'` takes the time that a sharper bound needs, and "
-            small = len(self.user_ids_) + len(self.item_ids_) <= SHARP_SIDE
             found.append(
                 f"The certified gap is {self.relative_gap_:.0%}: the bound cannot tell how close the model is to the "
-                f"best one; {'' if small else sharper}`certify_to(0.01)` goes on until the gap is proved to be 1 %."
+                "best one; `certify_to(0.01)` goes on until the gap is proved to be 1 %."
             )
         largest = [float(np.linalg.norm(part, axis=1).max(initial=0.0)) for part in (model.left, model.right)]
         if largest[0] * largest[1] <= FLAT * self.rating_deviation_:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from projfree.checks import Array
-from projfree.completion.als import Alternating, AlternatingState, strongest, transferred
+from projfree.completion.als import Alternating, AlternatingState, strongest, transfer
 from projfree.completion.model import Factors
 from projfree.completion.problem import CompletionProblem
 from projfree.completion.ratings import Ratings
@@ -25,20 +25,13 @@ from projfree.runtime import single_blas
 if TYPE_CHECKING:
     from projfree.run.checkpoint import SavedRun
 
-#: The path: strengths fall by this factor from this part of the strongest, with so many sweeps each, until the score
-#: has not improved for so many points.
+#: A path: at most so many strengths from this part of the strongest on, each this factor below the last, with so many
+#: sweeps each, until so many in a row have not improved the score.
 FIRST, FACTOR, SWEEPS, POINTS, PATIENCE = 0.7, 0.8, 3, 32, 2
-#: Weights of implicit features to choose from, that of the path first, and the strengths at which others are tried.
-WEIGHTS, TRIED = (1.0, 0.5, 0.0), 3
-#: Up to so many ratings, models without implicit features have a path of their own, soon done.
-FEW_RATINGS = 50_000
-#: A weight whose score is worse than the best by more than this part is not tried further.
-FAR = 0.01
-#: Standard errors by which a matrix must be better than none: it is the best of many that were tried.
-CLEAR = 2.0
-#: If the loss is not that of squares, held-out ratings count as at most so many robust deviations from the median: a
-#: single outlier would be most of an error, next to which no model is better than another.
-WILD = 5.0
+#: Weights of implicit features to choose from, that of the first path first.
+WEIGHTS = (0.0, 1.0)
+#: Outliers are so many robust deviations from the median. They would be most of the error of a robust loss.
+OUTLIER = 5.0
 
 
 def run_sweeps(
@@ -79,7 +72,7 @@ class HeldOut:
         """From the ratings that were held out and the others, which say what is usual."""
         low, high = float(fitted.values.min()), float(fitted.values.max())
         if not is_squared(loss) and not loss.labels:
-            held = held.with_values(np.clip(held.values, *usual_range(fitted.values, fitted.weight)))
+            held = replace(held, values=np.clip(held.values, *usual_range(fitted.values, fitted.weight)))
         weight = np.ones(len(held)) if held.weight is None else held.weight
         return cls(held, loss, (-math.inf, math.inf) if loss.labels else (low, high), weight / weight.sum())
 
@@ -94,19 +87,19 @@ class HeldOut:
         return -error if self.loss.labels else -math.sqrt(error)
 
     def clearly_better(self, one: Factors, other: Factors) -> bool:
-        """Whether a model is better than another one by a few standard errors."""
+        """Whether a model is better than another one by two standard errors: it is the best of many."""
         gain = self.losses(other) - self.losses(one)
         mean = float(self.weight @ gain)
-        return mean > CLEAR * math.sqrt(float(self.weight**2 @ (gain - mean) ** 2))
+        return mean > 2.0 * math.sqrt(float(self.weight**2 @ (gain - mean) ** 2))
 
 
 def usual_range(values: Array, weight: Array | None) -> tuple[float, float]:
     """The range of ratings that are no outliers."""
-    centre, far = weighted_median(values, weight), WILD * residual_scale(values, weight)
+    centre, far = weighted_median(values, weight), OUTLIER * residual_scale(values, weight)
     return centre - far, centre + far
 
 
-class Trial(NamedTuple):
+class PenaltyScore(NamedTuple):
     """A strength and a weight of implicit features, and the score of the model there."""
 
     strength: float
@@ -122,75 +115,63 @@ def strengths_of(f: CompletionProblem) -> Array:
 
 @dataclass
 class PathSearch:
-    """Models along paths of penalties, each begun at the last, until a callback or the deadline ends it."""
+    """Models along paths of penalties, each started from the last, until a callback or the deadline ends it."""
 
     rank: int
     seed: int
     score: Callable[[Factors], float]
     callbacks: Sequence[Any] = ()
+    best: PenaltyScore | None = None
     ended: bool = False
-    scores: list[float] = field(default_factory=list)
 
-    @property
-    def over(self) -> bool:
-        """Whether no further model is tried."""
-        return self.ended or expired()
-
-    def fit(self, f: CompletionProblem, strength: float, before: Trial | None) -> Trial:
+    def fit(self, f: CompletionProblem, strength: float, before: PenaltyScore | None) -> PenaltyScore:
         """The model after a few sweeps with one strength."""
         solver, state = Alternating(self.rank, strength), None
         if before is not None:
             model = before.model
-            model = model if before.implicit == f.implicit else transferred(f, model, strength)
+            model = model if before.implicit == f.implicit else transfer(f, model, strength)
             state = solver.resume(f, model, self.seed)
         state, status = run_sweeps(f, solver, state, seed=self.seed, callbacks=self.callbacks, max_iter=SWEEPS)
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        self.ended |= status is Status.CALLBACK
+        self.ended |= status is Status.CALLBACK or expired()
         model = Factors.of_point(f, state.x, state.sigma)
-        self.scores.append(self.score(model))
-        return Trial(strength, f.implicit, self.scores[-1], model)
+        return PenaltyScore(strength, f.implicit, self.score(model), model)
 
-    def path(self, f: CompletionProblem, strengths: Array) -> list[Trial]:
-        """The best trials of a path, best first; `scores` has those of all."""
-        found: list[Trial] = []
-        last, best, since = None, -math.inf, 0
+    def path(self, f: CompletionProblem, strengths: Array, start: PenaltyScore | None = None) -> list[float]:
+        """The scores of a path; `best` is the first of the best models so far."""
+        last, scores = start, list[float]()
         for strength in strengths.tolist():
             last = self.fit(f, strength, last)
-            best, since = max(best, last.score), 0 if last.score > best else since + 1
-            found = sorted([*found, last], key=lambda one: -one.score)[:TRIED]  # a few, since models are large
-            if self.over or since == PATIENCE:
+            scores.append(last.score)
+            if self.best is None or last.score > self.best.score:
+                self.best = last
+            if self.ended or int(np.argmax(scores)) + PATIENCE < len(scores):
                 break
-        return found
+        return scores
 
 
 def choose(
     f: CompletionProblem, weights: Sequence[float], rank: int, seed: int, held: HeldOut, callbacks: Sequence[Any] = ()
-) -> Trial:
-    """The strength and the weight of implicit features with the best score; no matrix if none is clearly better.
+) -> PenaltyScore:
+    """The strength and the weight of implicit features with the best score; no matrix unless one is clearly better.
 
-    The path is that of the first weight. The others are tried at its best strengths, each begun at the model there,
-    while they do not fall far behind. A callback that returns True ends the search.
+    The first weight has the whole path; the path of another begins before the best strength of the last one, with the
+    best model so far. A callback that returns True ends the search.
     """
-    strengths, search = strengths_of(f), PathSearch(rank, seed, held.score, callbacks)
-    trials = likely = search.path(f.with_implicit(weights[0]), strengths)
-    for weight in weights[1:]:
-        other = f.with_implicit(weight)
-        if weight == 0.0 and f.n <= FEW_RATINGS and not search.over:
-            trials = trials + search.path(other, strengths)
-            continue
-        for trial in likely:
-            if search.over or trials[-1].score < likely[0].score - FAR * abs(likely[0].score):
-                break
-            trials = [*trials, search.fit(other, trial.strength, trial)]
-    best = max(trials, key=lambda trial: (trial.score, -trial.implicit))  # of equal ones the simpler
-    alone = Factors.zero(f.with_implicit(0.0), f.entries.offsets_alone)
-    if held.clearly_better(best.model, alone):
+    strengths, search, begin = strengths_of(f), PathSearch(rank, seed, held.score, callbacks), 0
+    for weight in weights:
+        scores = search.path(f.with_implicit(weight), strengths[begin:], search.best)
+        begin = max(int(np.argmax(scores)) - PATIENCE, 0)
+        if search.ended:
+            break
+    best = search.best
+    alone = Factors.zero(f.with_implicit(0.0), f.entries.offsets_only)
+    if best is not None and held.clearly_better(best.model, alone):
         return best
-    return Trial(strengths[0] / (FIRST * FACTOR), 0.0, held.score(alone), alone)
+    return PenaltyScore(strengths[0] / (FIRST * FACTOR), 0.0, held.score(alone), alone)
 
 
-def most_sweeps(weights: Sequence[float], ratings: int) -> int:
+def most_sweeps(weights: Sequence[float]) -> int:
     """The largest number of sweeps that `choose` makes, for progress bars."""
-    paths = 1 + int(ratings <= FEW_RATINGS and 0.0 in weights[1:])
-    return SWEEPS * (paths * POINTS + TRIED * (len(weights) - 1))
+    return SWEEPS * POINTS * len(weights)

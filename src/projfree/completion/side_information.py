@@ -36,27 +36,11 @@ Features = tuple[OnPattern | None, OnPattern | None]
 
 
 class SideInformation:
-    """The squares of one problem, for side 0, the rows of the matrix (S), and for side 1, its columns (T).
+    """The squares of one problem, for side 0, the rows of the m x n matrix (S), and for side 1, its columns (T).
 
-    Parameters
-    ----------
-    pattern : Pattern
-        The observed places, of an m x n matrix.
-    implicit : float
-        The weight of a square of B; zero leaves B out.
-    features : pair of OnPattern or None
-        Of shapes m x d and n x e.
-    weight : float
-        The weight of a square of the features.
-
-    Attributes
-    ----------
-    weights : pair of ndarray
-        The weights of the columns of S and of the rows of T.
-    counts : pair of int
-        How many of these belong to B.
-    at_zero : float
-        The squares at zero.
+    ``implicit`` is the weight of a square of B, zero without B, and ``weight`` that of the features, which have the
+    shapes m x d and n x e. ``weights`` holds those of the columns of S and of the rows of T, ``counts`` how many of
+    these belong to B, and ``at_zero`` is the value of the squares at zero.
     """
 
     def __init__(self, pattern: Pattern, implicit: float, features: Features, weight: float) -> None:
@@ -84,18 +68,15 @@ class SideInformation:
         return self._known(0), self._known(1)
 
     def _known(self, side: int) -> OnPattern:
-        at, table, count = self.pattern, self.features[side], self.counts[side]
-        ones = np.broadcast_to(1.0, at.count if self.implicit else 0)
+        at, table, values = self.pattern, self.features[side], np.broadcast_to(1.0, self.pattern.count)
         if table is None and self.implicit:
-            return OnPattern(at, ones)
-        own, far, values = [at.rows, at.indices][side], [at.indices, at.rows][side], ones
-        own, far = own[: len(ones)], far[: len(ones)].astype(np.int64)
+            return OnPattern(at, values)
+        own, far = (at.rows, at.indices) if side == 0 else (at.indices, at.rows)
+        if not self.implicit:
+            own, far, values = own[:0], far[:0], values[:0]
         if table is not None:
-            own, far = (
-                np.append(own, table.pattern.rows),
-                np.append(far, count + table.pattern.indices.astype(np.int64)),
-            )
-            values = np.append(ones, table.values)
+            own, far = np.append(own, table.pattern.rows), np.append(far, self.counts[side] + table.pattern.indices)
+            values = np.append(values, table.values)
         rows, cols = (own, far) if side == 0 else (far, own)
         shape = (at.shape[0], len(self.weights[0])) if side == 0 else (len(self.weights[1]), at.shape[1])
         pattern, order, _ = Pattern.of(rows, cols, shape)
@@ -158,13 +139,7 @@ class SideInformation:
 class Blocks(Structured):
     """Matrices on patterns as blocks of a larger matrix, which may share a pattern: that saves memory.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        The shape of the larger matrix.
-    blocks : list of (OnPattern, int, int)
-        Blocks that do not overlap, and their first row and column. Blocks that share a row or a column begin there
-        together, and have as many.
+    Each has its first row and column. Blocks that share a row or a column begin there together, and have as many.
     """
 
     def __init__(self, shape: tuple[int, ...], blocks: list[tuple[OnPattern, int, int]]) -> None:
