@@ -17,11 +17,6 @@ def test_it_says_what_it_is(stand_in):
     assert "not real data" in stand_in.description
 
 
-def test_shape_and_types(stand_in):
-    assert stand_in.X.shape == (60_000, 90)
-    assert stand_in.X.dtype == stand_in.y.dtype == np.float64
-
-
 def test_moments_are_those_of_the_sample(stand_in):
     sample = load_year_sample()
     s, t = (np.column_stack([d.X, d.y / 10]) for d in (sample, stand_in))

@@ -25,12 +25,6 @@ def test_shape(sample):
     assert sample.n_train == 5_000
 
 
-def test_standardised():
-    X = load_year_sample().X
-    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(X.std(axis=0), 1, rtol=1e-12)
-
-
 def test_bit_exact_against_the_original(sample, real_data):
     pq = pytest.importorskip("pyarrow.parquet")
     table = pq.read_table(real_data / "year_prediction_msd_sample" / "year_msd_random7000.parquet")
@@ -80,23 +74,4 @@ def test_not_the_original(tmp_path, monkeypatch, three_rows, text, why):
     write(tmp_path / "YearPredictionMSD.txt", text)
     monkeypatch.setenv("PROJFREE_DATA", str(tmp_path))
     with pytest.raises(ValueError, match=rf"3 rows of a year and 90 features in .*Year.*txt'.*{why}"):
-        load_year()
-
-
-def test_a_zip_without_the_file(tmp_path, monkeypatch):
-    with zipfile.ZipFile(tmp_path / "YearPredictionMSD.txt.zip", "w"):
-        pass
-    monkeypatch.setenv("PROJFREE_DATA", str(tmp_path))
-    with pytest.raises(ValueError, match=r"an archive without YearPredictionMSD\.txt"):
-        load_year()
-
-
-@pytest.mark.parametrize("value", [None, "."])
-def test_missing(tmp_path, monkeypatch, value):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("PROJFREE_DATA", raising=False)
-    if value:
-        monkeypatch.setenv("PROJFREE_DATA", value)
-    why = r"there is none in '\.'" if value else "that variable is not set"
-    with pytest.raises(FileNotFoundError, match=rf"`load_year\(\)` needs YearPredictionMSD.txt .*{why}.*; get it from"):
         load_year()

@@ -12,7 +12,7 @@ from projfree import persist
 from projfree.checks import Array, shown
 from projfree.cli import options
 from projfree.cli.fit import split
-from projfree.cli.output import DONE, SHORT, Report, aligned, check_place, command, remark, save_model
+from projfree.cli.output import DONE, SHORT, Report, aligned, check_place, command, remark, save_model, sentence
 from projfree.cli.tables import as_ids, column_of, features, floats, read_table, row_of
 from projfree.deadline import countdown
 from projfree.estimators.encoding import table_encoder
@@ -61,6 +61,10 @@ def complete(
     p: Annotated[float, Option("--p", help="The exponent of the Schatten norm, from 1 to below 2.")] = 1.0,
     radius: Annotated[float | None, Option(help="The radius; by default it is chosen on held-out ratings.")] = None,
     rank: Annotated[int, Option(help="Components of the factors.", min=1)] = 40,
+    loss: Annotated[str, Option(help="squared, huber, or logistic for ratings of two values.")] = "squared",
+    implicit: Annotated[
+        float | None, Option(help="The weight of which items were rated, 0 for none; by default it is chosen.")
+    ] = None,
 ) -> Report:
     """Complete a matrix of ratings over a Schatten ball; score it on ratings it has not seen."""
     from projfree.estimators import MatrixCompletion
@@ -76,6 +80,8 @@ def complete(
         p,
         radius,
         rank=rank,
+        loss=loss,
+        implicit="auto" if implicit is None else implicit,
         time_limit=run.time_limit,
         random_state=run.seed,
         columns=tuple(names),
@@ -99,9 +105,9 @@ def complete(
         raise
     model.set_params(callbacks=(), time_limit=run.time_limit)
     save_model(model, out, inputs, printing.force)
-    for text in model.notes():
-        remark(text)
-    record = _record(model, score, len(train), len(test), out)
+    for note in model.notes():
+        remark(sentence(note.replace("`certify_to(0.01)`", "--tol 0.01"), {"implicit": "--implicit", "loss": "--loss"}))
+    record = _record(model, score, len(test), out)
     text = aligned(f"completed after {model.n_iter_} sweeps", record)
     return Report(record, text, out, DONE if run.tol is None or model.relative_gap_ <= run.tol else SHORT)
 
@@ -145,7 +151,7 @@ def _features(path: Path | None, ids: str, layout: options.Layout, like: Array) 
     return as_ids(column, like=like).to_numpy(), encoder.fit_transform(features(frame, text, impute=True))
 
 
-def _record(model: Any, score: Any, kept: int, held: int, out: Path) -> dict[str, Any]:
+def _record(model: Any, score: Any, held: int, out: Path) -> dict[str, Any]:
     names = ("rmse", "mae", "precision", "recall", "popular_precision", "popular_recall", "coverage", "k")
     return {
         "value": model.value_,
@@ -153,7 +159,7 @@ def _record(model: Any, score: Any, kept: int, held: int, out: Path) -> dict[str
         "relative_gap": float(model.relative_gap_),
         "radius": model.radius_,
         "sweeps": model.n_iter_,
-        "ratings": kept,
+        "ratings": len(model.ratings_),
         "held_out_ratings": held,
         "users": len(model.user_ids_),
         "items": len(model.item_ids_),

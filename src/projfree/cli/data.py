@@ -17,30 +17,25 @@ from projfree.datasets.adult import COLUMNS, NUMERIC
 from projfree.datasets.sources import SOURCES, cached, given, packaged
 
 app = typer.Typer(no_args_is_help=True, help="List, get and locate data sets.")
-PACKAGED = {"adult": "adult.npz", "year-sample": "year_sample.npz"}
-LOADERS: dict[str, Any] = {
-    "movielens-100k": partial(load_movielens, "100k"),
-    "movielens-1m": partial(load_movielens, "1m"),
-    "year": partial(load_year, standardize=False),
-    "school": load_school,
+#: Data sets by name: what they are, and a packaged file or a loader.
+SETS: dict[str, tuple[str, Any]] = {
+    "adult": ("48,842 x 14, UCI Adult, CC BY 4.0", "adult.npz"),
+    "year-sample": ("7,000 x 90, rows of UCI YearPredictionMSD, CC BY 4.0", "year_sample.npz"),
+    "movielens-100k": ("100,000 ratings, 943 x 1,682; not to be passed on", partial(load_movielens, "100k")),
+    "movielens-1m": ("1,000,209 ratings, 6,040 x 3,706; not to be passed on", partial(load_movielens, "1m")),
+    "year": ("515,345 x 90, UCI YearPredictionMSD, CC BY 4.0", partial(load_year, standardize=False)),
+    "school": ("15,362 x 28, 139 tasks; not to be downloaded", load_school),
 }
-ABOUT = {
-    "adult": "48,842 x 14, UCI Adult, CC BY 4.0",
-    "year-sample": "7,000 x 90, rows of UCI YearPredictionMSD, CC BY 4.0",
-    "movielens-100k": "100,000 ratings, 943 x 1,682, GroupLens licence: no redistribution",
-    "movielens-1m": "1,000,209 ratings, 6,040 x 3,706, GroupLens licence: no redistribution",
-    "year": "515,345 x 90, UCI YearPredictionMSD, CC BY 4.0",
-    "school": "15,362 x 28, 139 tasks; not to be downloaded",
-}
+PACKAGED = [name for name, (_, source) in SETS.items() if isinstance(source, str)]
 Name = Annotated[str, typer.Argument(help="A name from `projfree data list`.", show_default=False)]
 
 
 def _place(name: str) -> str | None:
     """Where a data set is, None if it is not here."""
-    if name not in ABOUT:
-        raise ValueError(f"there is no data set {name!r}; there are {', '.join(ABOUT)}.")
+    if name not in SETS:
+        raise ValueError(f"there is no data set {name!r}; there are {', '.join(SETS)}.")
     if name in PACKAGED:
-        return str(resources.files("projfree.datasets") / "files" / PACKAGED[name])
+        return str(resources.files("projfree.datasets") / "files" / SETS[name][1])
     try:
         found = given(SOURCES[name]) or cached(SOURCES[name])
     except ImportError:  # without pooch there is no cache
@@ -52,9 +47,12 @@ def _place(name: str) -> str | None:
 @command
 def list_(printing: options.Printing) -> Report:
     """List the data sets, and where each one is."""
-    places = {name: "packaged" if name in PACKAGED else _place(name) or "not here" for name in ABOUT}
-    lines = [f"{typer.style(name.ljust(16), bold=True)}{what:72}{places[name]}" for name, what in ABOUT.items()]
-    return Report({name: {"what": what, "where": places[name]} for name, what in ABOUT.items()}, "\n".join(lines))
+    record = {
+        name: {"what": what, "where": "packaged" if name in PACKAGED else _place(name) or "not here"}
+        for name, (what, _) in SETS.items()
+    }
+    lines = [f"{typer.style(name.ljust(16), bold=True)}{one['what']:64}{one['where']}" for name, one in record.items()]
+    return Report(record, "\n".join(lines))
 
 
 def _table(name: str) -> Any:
@@ -86,6 +84,6 @@ def get(
         count = write_csv([_table(name)], out, [], printing.force)
         return Report({"rows": count, "out": str(out)}, f"{count:,} rows written to {out}", out)
     if _place(name) is None:
-        LOADERS[name]()
+        SETS[name][1]()
     place = str(_place(name))
     return Report({"path": place}, place)

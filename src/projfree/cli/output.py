@@ -16,6 +16,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 import typer
 from sklearn.exceptions import ConvergenceWarning
 
@@ -53,8 +54,9 @@ class Report:
     def show(self, printing: Printing) -> None:
         """Print; if that fails, what was written is there all the same, and the exit code is 1."""
         try:
-            if printing.json:
-                typer.echo(as_json(self.record))
+            if printing.json:  # numbers that are not finite are no JSON
+                plain = json.loads(json.dumps(self.record, default=np.generic.item), parse_constant=lambda _: None)
+                typer.echo(json.dumps(plain, indent=2))
             elif self.out is None or not printing.quiet:
                 typer.echo(self.text)
             if sys.stdout is not None:  # a closed stream
@@ -63,12 +65,6 @@ class Report:
             if self.out is None:
                 raise
             fail(f"{str(self.out)!r} was written, but the report could not be printed ({error.strerror}).", SHORT)
-
-
-def as_json(record: dict[str, Any]) -> str:
-    """A record as JSON; numbers that are not finite become null."""
-    plain = json.dumps(record, default=lambda value: value.item())
-    return json.dumps(json.loads(plain, parse_constant=lambda _: None), indent=2)
 
 
 def aligned(title: str, fields: dict[str, Any]) -> str:
@@ -160,7 +156,7 @@ def is_bad_input(error: BaseException) -> bool:
     return checked or isinstance(error, OSError | ImportError | MemoryError)
 
 
-def sentence(error: BaseException, options: Mapping[str, str]) -> str:
+def sentence(error: object, options: Mapping[str, str]) -> str:
     """The text of an error on one line, with options of the command in place of arguments of the library.
 
     Examples
@@ -213,16 +209,10 @@ def check_place(out: Path, inputs: Sequence[Path], force: bool, kind: str | None
         raise ValueError(
             f"--out {str(out)!r} is not a plain file, and --force replaces nothing else; choose another path."
         )
-    check_parent(out)
-
-
-def check_parent(out: Path) -> None:
-    """Raise if the folder that the output would be in cannot be written to."""
     parent = next(folder for folder in out.absolute().parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise ValueError(
-            f"--out {str(out)!r} needs a folder that can be written to, and {str(parent)!r} is none; choose another "
-            "path."
+            f"--out {str(out)!r} lies in {str(parent)!r}, where nothing can be written; choose another path."
         )
 
 

@@ -7,11 +7,11 @@ import io
 import os
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -22,16 +22,9 @@ VARIABLE = "PROJFREE_DATA"
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set comes from.
+    """Where a data set comes from: the folder and the names of its files, the first as in the archive, and its page.
 
-    Parameters
-    ----------
-    folder, names : str and tuple of str
-        The folder and the file names to look for, the first as in the archive.
-    page : str
-        The page for a person to visit.
-    url, sha256 : str
-        An archive with the first file in it, and its checksum; empty if there is none to download.
+    ``url`` and ``sha256`` are those of an archive with the first file in it; empty if there is none to download.
     """
 
     folder: str
@@ -96,22 +89,14 @@ def cached(source: Source) -> Path:
 
 
 def download(source: Source) -> Path:
-    """The archive in the cache, downloaded unless it is there already; its checksum is checked each time.
-
-    Raises
-    ------
-    OSError
-        If the server cannot be reached.
-    ValueError
-        If the download has another checksum; it is not kept.
-    """
+    """The archive in the cache, downloaded unless it is there already; its checksum is checked each time."""
     place = cached(source)
     import pooch
 
     pooch.get_logger().setLevel("ERROR")
     try:
         pooch.retrieve(source.url, f"sha256:{source.sha256}", place.name, place.parent)
-    except ValueError as error:
+    except ValueError as error:  # the download is not kept
         raise ValueError(
             f"the download from {source.url} has another checksum; try again, or get it from {source.page}."
         ) from error
@@ -153,16 +138,13 @@ def original(call: str, what: str, path: Path, source: Source) -> Iterator[None]
 @contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
     """Open a text file that may be compressed, by the end of its name."""
-    if path.suffix == ".gz":
-        with gzip.open(path, "rt", encoding="ascii") as text:
-            yield text
-    elif path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
+    with ExitStack() as stack:
+        if path.suffix == ".zip":
+            archive = stack.enter_context(zipfile.ZipFile(path))
             names = [name for name in archive.namelist() if name.rsplit("/", 1)[-1] == path.stem]
             if not names:
                 raise ValueError(f"an archive without {path.stem}")
-            with archive.open(names[0]) as binary, io.TextIOWrapper(binary, encoding="ascii") as text:
-                yield text
-    else:
-        with path.open(encoding="ascii") as text:
-            yield text
+            yield stack.enter_context(io.TextIOWrapper(archive.open(names[0]), encoding="ascii"))
+        else:
+            opener: Any = gzip.open if path.suffix == ".gz" else open
+            yield stack.enter_context(opener(path, "rt", encoding="ascii"))

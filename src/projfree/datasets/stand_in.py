@@ -10,8 +10,7 @@ from projfree.checks import Array, count, shown
 from projfree.datasets.base import Dataset, Ratings
 from projfree.datasets.year import LICENCE, N_ROWS, load_year_sample
 
-#: Standard deviation of the noise in units of the sample's: enough that no two rows are equal, little enough
-#: that the skewed shape of the real columns stays.
+#: Standard deviation of the noise in units of the sample's, small enough that the columns stay skewed.
 NOISE = 0.25
 _BLOCK = 8_192
 #: Shape and number of ratings of MovieLens, and factors of their stand-in.
