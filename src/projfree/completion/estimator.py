@@ -45,6 +45,8 @@ HELD_OUT, FEW = 0.1, 20
 WIDE = 1e-3
 #: Sweeps after a choice of the radius, which leaves little to do, and without one.
 LAST, WHOLE = 3, 15
+#: Ratings that differ by less than this are outweighed by the zeros and ones of implicit features, which are left out.
+FAINT = 0.05
 #: The largest difference of ratings from their base, one over the smallest, and the largest weight of side information
 #: in squares of such differences: squares stay in the range of single precision.
 EXTREME = 1e15
@@ -305,7 +307,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
                 f"`ratings` must differ by between {least:g} and {EXTREME:g}, got {usual:.3g}; multiply them by a "
                 "number."
             )
-        self._weights = WEIGHTS if chosen else (float(self.implicit),)
+        self._weights = (WEIGHTS if loss.labels or usual >= FAINT else (0.0,)) if chosen else (float(self.implicit),)
         self.settings_ = replace(settings, base=base, implicit=0.0 if chosen else self._weights[0])
         if self.loss == "huber":
             self.settings_ = replace(self.settings_, loss=Huber(HUBER * residual_scale(values, weight)))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: sweeps each, until so many in a row have not improved the score.
 FIRST, FACTOR, SWEEPS, POINTS, PATIENCE = 0.7, 0.8, 3, 32, 2
 #: Weights of implicit features to choose from, that of the first path first.
-WEIGHTS = (0.0, 1.0)
+WEIGHTS = (1.0, 0.0)
 #: Outliers are so many robust deviations from the median. They would be most of the error of a robust loss.
 OUTLIER = 5.0
 
