@@ -25,6 +25,12 @@ class Dataset:
         Rows of the training part, which come first; the rest is the test part. None where the source has no split.
     task : ndarray, optional
         The task of each row, 0-based, where the data are multi-task.
+
+    Examples
+    --------
+    >>> from projfree.datasets import load_year_sample
+    >>> load_year_sample()
+    Dataset(name='YearPredictionMSD sample', ..., n_train=5000)
     """
 
     X: Array = field(repr=False)
@@ -51,6 +57,12 @@ class Ratings:
         The original ids: row ``i`` is user ``row_ids[i]``, column ``j`` is item ``col_ids[j]``; both increase.
     name, description, licence : str
         What the data are, and under which terms they may be used.
+
+    Examples
+    --------
+    >>> from projfree.datasets import movielens_stand_in
+    >>> movielens_stand_in("100k")
+    Ratings(shape=(943, 1682), name='stand-in for MovieLens 100K', ...)
     """
 
     rows: Array = field(repr=False)
