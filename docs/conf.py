@@ -95,9 +95,8 @@ def _repository_links(app: object, page: str, source: list[str]) -> None:
 
 #: Methods of public classes that only the package calls.
 INTERNAL = {
-    *("Run.advance", "Run.certify", "Run.learn_value", "Run.stopped", "Trace.add"),
-    *("ProgressBar.begin", "ProgressBar.close", "ProgressBar.draw", "PrimalAveraging.move"),
     *("Constrained.minimise", "Constrained.relaxed", "Constrained.with_multipliers"),
+    *("PrimalAveraging.move", "Trace.add"),
 }
 
 
