@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from projfree import ConstrainedClassifier, ConstrainedClassifierCV, ConstrainedRegressor, ConstrainedRegressorCV
-from projfree.estimators.robust import residual_scale, weighted_median
+from projfree.estimators.robust import robust_scale, weighted_median
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:.*that was tried, and .* ones may score better:UserWarning"
@@ -94,7 +94,7 @@ def test_the_weighted_median_and_scale(pairs):
         return
     repeated = np.repeat(values, weight.astype(int))
     assert weighted_median(values, weight) == pytest.approx(np.median(repeated), abs=1e-9)
-    assert residual_scale(values, weight) == pytest.approx(residual_scale(repeated), rel=1e-9)
+    assert robust_scale(values, weight) == pytest.approx(robust_scale(repeated), rel=1e-9)
 
 
 NEGATIVE = {"one": np.where(np.arange(N) == 7, -1.0, 1.0), "all": np.full(N, -1.0)}

@@ -28,8 +28,8 @@ from projfree.completion.ratings import KINDS, GivenRatings, Ratings, read_ratin
 from projfree.completion.recommend import Recommender
 from projfree.completion.selection import WEIGHTS, HeldOut, choose, most_sweeps, run_sweeps, usual_range
 from projfree.deadline import deadline, expired
-from projfree.estimators.base import progress, warn_of_gap
-from projfree.estimators.robust import HUBER, residual_scale, weighted_median
+from projfree.estimators.base import progress, warn_about_gap
+from projfree.estimators.robust import HUBER, robust_scale, weighted_median
 from projfree.losses import Huber, Logistic, Loss, Squared
 from projfree.losses.squared import is_squared
 from projfree.numerics.lp_norm import lp_norm
@@ -310,10 +310,10 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         self._weights = (WEIGHTS if loss.labels or usual >= FAINT else (0.0,)) if chosen else (float(self.implicit),)
         self.settings_ = replace(settings, base=base, implicit=0.0 if chosen else self._weights[0])
         if self.loss == "huber":
-            self.settings_ = replace(self.settings_, loss=Huber(HUBER * residual_scale(values, weight)))
+            self.settings_ = replace(self.settings_, loss=Huber(HUBER * robust_scale(values, weight)))
             entries = self._problem(ratings).entries
             left = values - entries.offsets(entries.offsets_only)
-            self.settings_ = replace(self.settings_, loss=Huber(HUBER * residual_scale(left, weight)))
+            self.settings_ = replace(self.settings_, loss=Huber(HUBER * robust_scale(left, weight)))
         self.offset_model_ = OffsetModel.of(self._problem(ratings))
 
     def _problem(self, ratings: Ratings) -> CompletionProblem:
@@ -429,7 +429,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             if known.relative_gap <= tol:
                 return self
             if expired():
-                warn_of_gap(self, Status.TIME_LIMIT, 0, known.relative_gap, tol)
+                warn_about_gap(self, Status.TIME_LIMIT, 0, known.relative_gap, tol)
                 return self
             announce(callbacks, "convex solver")
             found, result = improve(f, known, self.radius_, tol, callbacks, max_iter)
@@ -438,7 +438,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             self._take(found)
             raise_if_interrupted(result)
             if not (result.status.converged or result.status is Status.CALLBACK or self.relative_gap_ <= tol):
-                warn_of_gap(self, result.status, result.n_iter, self.relative_gap_, tol)
+                warn_about_gap(self, result.status, result.n_iter, self.relative_gap_, tol)
         return self
 
     # ------------------------------------------------------------ settings
@@ -485,29 +485,29 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
 
     def _check_parts(self) -> None:
         """Raise if a model that was read from a file is not what a fit leaves."""
-        from projfree.estimators.saving import finite, need
+        from projfree.estimators.saving import check_finite, require
 
         self._check()
         given, f, alone, ratings = self.settings_, self.factors_, self.offset_model_, self.ratings_
-        numbers = finite("settings_", np.array([given.p, given.ridge, given.base, given.implicit]))
-        need(1.0 <= given.p < 2.0 and numbers[1] > 0.0 and numbers[3] >= 0.0, "settings_ are out of range")
-        need(isinstance(given.loss, Loss) and len(given.kinds) == 3, "settings_ are no settings")
+        numbers = check_finite("settings_", np.array([given.p, given.ridge, given.base, given.implicit]))
+        require(1.0 <= given.p < 2.0 and numbers[1] > 0.0 and numbers[3] >= 0.0, "settings_ are out of range")
+        require(isinstance(given.loss, Loss) and len(given.kinds) == 3, "settings_ are no settings")
         for name in ("radius_", "norm_", "strength_", "n_iter_", "rating_deviation_"):
-            finite(name, getattr(self, name), ())
-        finite("rating_range_", np.array([*self.rating_range_, f.shift, f.base, alone.shift]), (5,))
+            check_finite(name, getattr(self, name), ())
+        check_finite("rating_range_", np.array([*self.rating_range_, f.shift, f.base, alone.shift]), (5,))
         sides = (
             (self.user_ids_, self.user_features_, f.rights, self.item_ids_, (f.rows, alone.rows, alone.row_counts)),
             (self.item_ids_, self.item_features_, f.lefts, self.user_ids_, (f.cols, alone.cols, alone.col_counts)),
         )
         for labels, table, beyond, others, parts in sides:
-            need(labels.ndim == 1 and labels.dtype.kind in KINDS, "labels are no labels")
+            require(labels.ndim == 1 and labels.dtype.kind in KINDS, "labels are no labels")
             width, lines = 0 if table is None else table.shape[1], len(others) * (1 + (given.implicit > 0.0))
-            finite("the factors", beyond, (lines + width, len(f.sigma)))
-            need(table is None or _is_compressed(table, len(labels)), "its features are damaged")
+            check_finite("the factors", beyond, (lines + width, len(f.sigma)))
+            require(table is None or _is_compressed(table, len(labels)), "its features are damaged")
             for part in parts:
-                finite("the offsets", part, labels.shape)
-        finite("the singular values", f.sigma)
-        need(ratings.n_items == len(self.item_ids_) and _is_compressed(ratings, len(self.user_ids_)), "bad ratings_")
+                check_finite("the offsets", part, labels.shape)
+        check_finite("the singular values", f.sigma)
+        require(ratings.n_items == len(self.item_ids_) and _is_compressed(ratings, len(self.user_ids_)), "bad ratings_")
 
 
 class SweepLog:

@@ -15,7 +15,7 @@ from projfree.completion.model import Factors
 from projfree.completion.problem import CompletionProblem
 from projfree.completion.ratings import Ratings
 from projfree.deadline import expired
-from projfree.estimators.robust import residual_scale, weighted_median
+from projfree.estimators.robust import robust_scale, weighted_median
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.run import Status
@@ -95,7 +95,7 @@ class HeldOut:
 
 def usual_range(values: Array, weight: Array | None) -> tuple[float, float]:
     """The range of ratings that are no outliers."""
-    centre, far = weighted_median(values, weight), OUTLIER * residual_scale(values, weight)
+    centre, far = weighted_median(values, weight), OUTLIER * robust_scale(values, weight)
     return centre - far, centre + far
 
 

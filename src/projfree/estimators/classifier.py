@@ -17,13 +17,13 @@ from projfree.checks import Array, positive, shown
 from projfree.data import Data
 from projfree.estimators.base import LinearModel, SingleFit
 from projfree.estimators.cv import CrossValidated
-from projfree.estimators.dask import lazy_on_dask
+from projfree.estimators.dask import dask_aware
 from projfree.estimators.inputs import TrainingSet
-from projfree.estimators.scores import Correct, predicted_classes, prediction_sums
+from projfree.estimators.scores import CorrectWeight, predicted_classes, prediction_sums
 from projfree.losses import Logistic, Softmax, SquaredHinge, SquaredSigmoid
 from projfree.losses.base import Loss
 
-NAMES: dict[str, Callable[..., Loss]] = {
+LOSSES: dict[str, Callable[..., Loss]] = {
     "logistic": Logistic,
     "softmax": Softmax,
     "squared_sigmoid": SquaredSigmoid,
@@ -31,7 +31,7 @@ NAMES: dict[str, Callable[..., Loss]] = {
 }
 
 
-def encode(classes: Array, indices: bool, y: Array) -> Array:
+def encode_labels(classes: Array, indices: bool, y: Array) -> Array:
     """Labels as a loss takes them: indices of classes, or the signs of each class against the others."""
     index = np.searchsorted(classes, y)
     if indices:
@@ -44,14 +44,14 @@ def one_hot(classes: Array, y: Array) -> Array:
     return np.eye(len(classes))[np.searchsorted(classes, y)]
 
 
-def by_class(classes: Array, factors: Array, y: Array) -> Array:
+def weight_by_class(classes: Array, factors: Array, y: Array) -> Array:
     """The factor of the class of each label."""
     return np.asarray(factors[np.searchsorted(classes, y)])
 
 
-def _has_probabilities(model: Any) -> bool:
+def _models_probabilities(model: Any) -> bool:
     """Whether the loss models probabilities."""
-    kind = NAMES.get(model.loss) if isinstance(model.loss, str) else type(model.loss)
+    kind = LOSSES.get(model.loss) if isinstance(model.loss, str) else type(model.loss)
     if isinstance(kind, type) and issubclass(kind, Logistic | Softmax | SquaredSigmoid):
         return True
     raise AttributeError(f"`predict_proba` needs a loss that models probabilities, got {shown(model.loss)}.")
@@ -74,20 +74,20 @@ class Classification(LinearModel, ClassifierMixin, BaseEstimator):
             raise ValueError(f"`y` must hold labels of one kind, got {kinds}; drop or relabel the others.") from None
         self._set_classes(classes)
         if self.class_weight is not None:
-            factors = self._weights_of_classes(np.bincount(index, weight, len(classes)))[index]
+            factors = self._compute_class_weights(np.bincount(index, weight, len(classes)))[index]
             weight = factors if weight is None else factors * weight
-        return encode(classes, self._loss().coupled, y), weight
+        return encode_labels(classes, self._loss().coupled, y), weight
 
-    def _data_targets(self, data: Data) -> Data:
-        found = data.labels()
-        if len(found) != 1:
-            raise ValueError(f"`fit(data)` needs one label a row, got targets with {len(found)} columns.")
-        classes, reweight = found[0], None
+    def _encode_data_targets(self, data: Data) -> Data:
+        labels = data.labels()
+        if len(labels) != 1:
+            raise ValueError(f"`fit(data)` needs one label a row, got targets with {len(labels)} columns.")
+        classes, reweight = labels[0], None
         self._set_classes(classes)
         if self.class_weight is not None:
             shares = data.with_targets(partial(one_hot, classes)).mean_target()
-            reweight = partial(by_class, classes, self._weights_of_classes(shares))
-        return data.with_targets(partial(encode, classes, self._loss().coupled), reweight)
+            reweight = partial(weight_by_class, classes, self._compute_class_weights(shares))
+        return data.with_targets(partial(encode_labels, classes, self._loss().coupled), reweight)
 
     def _set_classes(self, classes: Array) -> None:
         if len(classes) < 2:
@@ -96,7 +96,7 @@ class Classification(LinearModel, ClassifierMixin, BaseEstimator):
             raise ValueError(f"`task` needs two classes, got {len(classes)}.")
         self.classes_ = classes
 
-    def _weights_of_classes(self, totals: Array) -> Array:
+    def _compute_class_weights(self, totals: Array) -> Array:
         """The weight of each class, where the rows of each have these total weights."""
         if self.class_weight == "balanced":  # scikit-learn takes weights of rows here since 1.7
             return np.asarray(totals.sum() / (len(totals) * np.where(totals > 0, totals, 1.0)))
@@ -113,51 +113,51 @@ class Classification(LinearModel, ClassifierMixin, BaseEstimator):
         k = len(self.classes_)
         if self.loss == "softmax" or isinstance(self.loss, Softmax) or (self.loss == "logistic" and k > 2):
             return Softmax(k)
-        if isinstance(self.loss, str) and self.loss in NAMES:
-            return NAMES[self.loss]()
+        if isinstance(self.loss, str) and self.loss in LOSSES:
+            return LOSSES[self.loss]()
         if not isinstance(self.loss, Loss):
-            raise ValueError(f"`loss` must be one of {', '.join(map(repr, NAMES))} or a Loss, got {shown(self.loss)}.")
+            raise ValueError(f"`loss` must be one of {', '.join(map(repr, LOSSES))} or a Loss, got {shown(self.loss)}.")
         if not self.loss.labels:
             raise ValueError(f"`loss` must be one of labels, got {shown(self.loss)}; use ConstrainedRegressor.")
         return self.loss
 
-    def _shaped(self, coef: Array, intercept: Any) -> tuple[Array, Any]:
+    def _to_coef(self, coef: Array, intercept: Any) -> tuple[Array, Any]:
         if self._loss().coupled:  # softmax does not see a shift of all scores
             intercept = intercept - np.mean(intercept)
         coef = np.atleast_2d(coef.T.copy())
         return coef, np.broadcast_to(intercept, (len(coef),)).copy()
 
-    def _linear(self, X: Any) -> Array:
-        u = super()._linear(X)
+    def _linear_predictor(self, X: Any) -> Array:
+        u = super()._linear_predictor(X)
         return u[:, 0] if u.ndim == 2 and u.shape[1] == 1 else u
 
-    def _scores_of(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> Array:
+    def _score_predictions(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> Array:
         guess = (u.reshape(u.shape[:2]) > 0).astype(np.intp) if u[0, 0].size == 1 else u.argmax(axis=2)
         true = y if loss.coupled else predicted_classes(y)
         return np.average(guess == true[:, None], axis=0, weights=weight)
 
-    def _data_score(self, data: Data) -> float:
+    def _score_data(self, data: Data) -> float:
         coef, intercept = (part[0] if len(self.coef_) == 1 else part for part in (self.coef_, self.intercept_))
-        return float(prediction_sums(data, Correct(self.classes_, intercept), coef)[0])
+        return float(prediction_sums(data, CorrectWeight(self.classes_, intercept), coef)[0])
 
     def _output_names(self, k: int) -> list[Any]:
-        return super()._output_names(k) if self._fitted_task is not None else list(self.classes_[-k:])
+        return super()._output_names(k) if self._task_column is not None else list(self.classes_[-k:])
 
-    @lazy_on_dask
+    @dask_aware
     def decision_function(self, X: Any) -> Array:
         """Scores: of the second class with two classes, else one for each."""
-        u = self._linear(X)
+        u = self._linear_predictor(X)
         return u[:, 1] - u[:, 0] if u.ndim == 2 and len(self.classes_) == 2 else u
 
-    @lazy_on_dask
+    @dask_aware
     def predict(self, X: Any) -> Array:
         """The labels with the largest scores; ``X`` may be a path, as for `fit`, and is then read in chunks."""
         u = self.decision_function(X)  # says so if there was no fit
         labels: Array = self.classes_[predicted_classes(u)]
         return labels
 
-    @available_if(_has_probabilities)
-    @lazy_on_dask
+    @available_if(_models_probabilities)
+    @dask_aware
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class, of shape (n, n_classes).
 
@@ -166,7 +166,7 @@ class Classification(LinearModel, ClassifierMixin, BaseEstimator):
         """
         from scipy.special import expit, softmax
 
-        u = self._linear(X)
+        u = self._linear_predictor(X)
         if self.loss_.coupled:
             return np.asarray(softmax(u, axis=1))
         if u.ndim == 1:
@@ -177,8 +177,8 @@ class Classification(LinearModel, ClassifierMixin, BaseEstimator):
         shares: Array = np.where(total > 0, odds / np.where(total > 0, total, 1.0), softmax(u, axis=1))
         return shares
 
-    @available_if(_has_probabilities)
-    @lazy_on_dask
+    @available_if(_models_probabilities)
+    @dask_aware
     def predict_log_proba(self, X: Any) -> Array:
         """The logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
@@ -292,4 +292,4 @@ class ConstrainedClassifierCV(Classification, CrossValidated):
     (1.0, (2, 8, 5), (8, 1, 10))
     """
 
-    _kind = ConstrainedClassifier
+    _estimator_class = ConstrainedClassifier

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, flag, instance, shown
-from projfree.estimators.inputs import column_names, column_number
+from projfree.estimators.inputs import column_index, column_indices
 from projfree.sets import Constrained, ConstraintSet, Rows
 from projfree.sets.rows import bounds, order
 
@@ -19,7 +19,7 @@ def is_constrained(model: Any) -> bool:
     """Whether an estimator was given any linear constraints."""
     if model.signs is None and model.order is None and model.bounds is None and model.constraints is None:
         return False
-    return bool(given_rows(model))
+    return bool(constraint_rows(model))
 
 
 def constrained_ball(model: Any, ball: ConstraintSet, shape: tuple[int, ...], problem: Any) -> ConstraintSet:
@@ -28,16 +28,16 @@ def constrained_ball(model: Any, ball: ConstraintSet, shape: tuple[int, ...], pr
         raise ValueError(
             f"constraints need one output, got coefficients of shape {shape}; fit one model for each output or class."
         )
-    rows = given_rows(model)
+    rows = constraint_rows(model)
     if flag("positive", model.positive):
         rows.append(bounds([j for j in range(shape[0]) if j not in problem.free], 0.0))
-    place = partial(column_number, "constraints", names=column_names(model), d=shape[0])
+    place = partial(column_index, "constraints", names=column_indices(model), d=shape[0])
     scale = np.ones(shape) if problem.scaling is None else problem.scaling[1]
     placed = [each.at(place).scaled(1.0 / scale) for each in rows]
     return Constrained(ball, placed)
 
 
-def given_rows(model: Any) -> list[Rows]:
+def constraint_rows(model: Any) -> list[Rows]:
     """The rows that the parameters ask for, their columns as they were given."""
     rows: list[Rows] = []
     for column, sign in _mapping("signs", model.signs, '{"age": 1}').items():
@@ -49,12 +49,12 @@ def given_rows(model: Any) -> list[Rows]:
     if isinstance(chains, str) or not isinstance(chains, Sequence) or any(isinstance(each, str) for each in chains):
         raise TypeError(f'`order` must be a list of lists of columns such as [["b1", "b2"]], got {shown(chains)}.')
     rows += [order(chain) for chain in chains]
-    for column, both in _mapping("bounds", model.bounds, '{"price": (None, 0)}').items():
-        if isinstance(both, str) or not isinstance(both, Sequence | np.ndarray) or len(both) != 2:
+    for column, limits in _mapping("bounds", model.bounds, '{"price": (None, 0)}').items():
+        if isinstance(limits, str) or not isinstance(limits, Sequence | np.ndarray) or len(limits) != 2:
             raise ValueError(
-                f"`bounds` must be a pair of numbers or None for each column, got {shown(both)} for {shown(column)}."
+                f"`bounds` must be a pair of numbers or None for each column, got {shown(limits)} for {shown(column)}."
             )
-        rows.append(bounds([column], *both))
+        rows.append(bounds([column], *limits))
     more = model.constraints
     more = () if more is None else tuple(more) if isinstance(more, Sequence) else (more,)
     for each in more:
@@ -62,16 +62,16 @@ def given_rows(model: Any) -> list[Rows]:
     return [*rows, *more]
 
 
-def active(ball: ConstraintSet, multipliers: Array | None) -> dict[str, float]:
+def active_constraints(ball: ConstraintSet, multipliers: Array | None) -> dict[str, float]:
     """The constraints with a multiplier, and that multiplier."""
     if not isinstance(ball, Constrained) or multipliers is None:
         return {}
-    found, times = {}, Counter[str]()
+    multipliers_by_name, times = {}, Counter[str]()
     for name, y in zip(ball.names, multipliers, strict=True):
         times[name] += 1  # several constraints may say the same
         if y != 0.0:
-            found[name if times[name] == 1 else f"{name} ({times[name]})"] = float(y)
-    return found
+            multipliers_by_name[name if times[name] == 1 else f"{name} ({times[name]})"] = float(y)
+    return multipliers_by_name
 
 
 def _mapping(name: str, given: Any, example: str) -> Mapping[Hashable, Any]:

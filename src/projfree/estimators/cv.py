@@ -26,10 +26,10 @@ from projfree.data.convert import is_dask
 from projfree.data.tables import ChunkedData
 from projfree.estimators.base import LinearModel
 from projfree.estimators.constraints import is_constrained
-from projfree.estimators.inputs import TrainingSet, from_outside, linear_predictions, scored_columns
+from projfree.estimators.inputs import TrainingSet, convert_external, linear_predictions, read_score_targets
 from projfree.estimators.paths import PathSolver, RadiusPath, Solution, radius_grid
 from projfree.estimators.plots import plot_path, plot_scores
-from projfree.estimators.problem import ZERO_RADIUS, Problem, norm_and_exponent, own_norm
+from projfree.estimators.problem import ZERO_RADIUS, Problem, ball_norm, norm_and_exponent
 from projfree.losses.base import Loss
 from projfree.run import ProgressBar
 
@@ -37,68 +37,68 @@ log = logging.getLogger(__name__)
 
 RULES = ("best", "one_standard_error")
 #: Scores that differ by less than this part count as equal: solutions are no more precise.
-EQUAL = 1e-6
+SCORE_TOL = 1e-6
 #: Folds by default, as in scikit-learn.
 FOLDS = 5
 #: A path ends when its scores have been below the best one for so many levels.
 PATIENCE = 10
 #: A grid whose best score is at its end is extended at most so often, each time by a decade.
-MOST_EXTENSIONS = 3
+MAX_EXTENSIONS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
     """Rows to fit and rows to score, with the scores of the first levels and the last solution.
 
-    A ``scorer`` is called with the rows to score as they were ``given``: features, targets and other parameters.
+    A ``scorer`` is called with ``scorer_args``: the features and targets of the rows to score, and other parameters.
     """
 
     train: TrainingSet
-    held: TrainingSet
+    test: TrainingSet
     scorer: Any = None
-    given: tuple[Any, Any, dict[str, Any]] = (None, None, {})
+    scorer_args: tuple[Any, Any, dict[str, Any]] = (None, None, {})
     scores: list[float] = field(default_factory=list)
     w: Array | None = None
     seconds: float = 0.0
 
-    def run(self, model: Any, loss: Loss, levels: Array, *, by_radius: bool) -> Fold:
+    def extend_path(self, model: Any, loss: Loss, levels: Array, *, by_radius: bool) -> Fold:
         """Go on along the path, until its scores have fallen for ten levels unless radii were given."""
         begun, scores = time.perf_counter(), list(self.scores)
         problem = model._problem(self.train, loss)
         solver = PathSolver(model, self.train, problem, by_radius=by_radius, start=self.w)
         while len(scores) < len(levels):
             solutions = solver.solve(levels[len(scores) : len(scores) + PATIENCE])
-            scores += self.evaluate(model, loss, *_in_units_of_rows(model, problem, solutions))
+            scores += self.compute_scores(model, loss, *_stack_models(model, problem, solutions))
             best = np.nanmax(scores) if np.isfinite(scores).any() else -np.inf
-            if not by_radius and np.all(np.array(scores[-PATIENCE:]) < best - EQUAL * abs(best)):
+            if not by_radius and np.all(np.array(scores[-PATIENCE:]) < best - SCORE_TOL * abs(best)):
                 break
         seconds = self.seconds + time.perf_counter() - begun
-        return Fold(self.train, self.held, self.scorer, self.given, scores, solver.w, seconds)
+        return Fold(self.train, self.test, self.scorer, self.scorer_args, scores, solver.w, seconds)
 
-    def evaluate(self, model: Any, loss: Loss, coefs: Array, intercepts: Array) -> list[float]:
+    def compute_scores(self, model: Any, loss: Loss, coefs: Array, intercepts: Array) -> list[float]:
         """The scores of some models on the rows that are held out."""
-        (X, y, params), held = self.given, self.held
-        if self.scorer is None and not isinstance(held.X, Data):
-            u = linear_predictions(held.X, coefs, intercepts, held.task)
-            scores: list[float] = model._scores_of(loss, held.y, u, params.get("sample_weight")).tolist()
+        (X, y, params), test = self.scorer_args, self.test
+        if self.scorer is None and not isinstance(test.X, Data):
+            u = linear_predictions(test.X, coefs, intercepts, test.task)
+            scores: list[float] = model._score_predictions(loss, test.y, u, params.get("sample_weight")).tolist()
             return scores
         model, scores = copy.copy(model), []
         model.loss_ = loss
         for model.coef_, model.intercept_ in zip(coefs, intercepts, strict=True):
-            score = model._data_score(held.X) if self.scorer is None else self.scorer(model, X, y, **params)
+            score = model._score_data(test.X) if self.scorer is None else self.scorer(model, X, y, **params)
             scores.append(float(score))
         return scores
 
 
-def _in_units_of_rows(model: Any, problem: Problem, solutions: list[Solution]) -> tuple[Array, Array]:
+def _stack_models(model: Any, problem: Problem, solutions: list[Solution]) -> tuple[Array, Array]:
     """``coef_`` and ``intercept_`` of solutions, stacked."""
-    each = [model._shaped(*problem.raw(w, 0.0 if b is None else b)) for w, b in solutions]
+    each = [model._to_coef(*problem.raw(w, 0.0 if b is None else b)) for w, b in solutions]
     # Models without an intercept have one zero for all outputs.
     return np.stack([w for w, _ in each]), np.stack([np.broadcast_to(b, w.shape[:-1]) for w, b in each])
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredPath:
+class PathScores:
     """The path of one exponent on all rows, with the scores (levels, folds) of its levels."""
 
     model: Any
@@ -121,7 +121,7 @@ class CrossValidated(LinearModel):
     n_jobs: int | None = None
 
     #: The estimator that a fold fits.
-    _kind: ClassVar[Any]
+    _estimator_class: ClassVar[Any]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **params: Any) -> Any:
         """Choose radius and exponent, and fit all rows with them.
@@ -139,18 +139,18 @@ class CrossValidated(LinearModel):
         """
         if self.rule not in RULES:
             raise ValueError(f"`rule` must be one of {', '.join(map(repr, RULES))}, got {shown(self.rule)}.")
-        wanted = checked_radii(self.radii)
-        X, y, sample_weight = from_outside(X, y, sample_weight, client)
+        wanted = check_radii(self.radii)
+        X, y, sample_weight = convert_external(X, y, sample_weight, client)
         rows = self._training_set(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         folds = self._folds(X, y, sample_weight, rows, params, seed)
-        paths: list[ScoredPath] = []
+        paths: list[PathScores] = []
         bar = ProgressBar(label="cross-validation", transient=True)
         for p in self._exponents():
-            model = self._single(p).set_params(random_state=seed)
+            model = self._single_fit_model(p).set_params(random_state=seed)
             paths.append(self._score_path(model, rows, folds, wanted, bar, len(paths)))
         bar.close()
-        best, at = self._choose(paths, given=not isinstance(wanted, int))
+        best, at = self._select(paths, given=not isinstance(wanted, int))
         self._refit(rows, paths[best], at)
         return self
 
@@ -162,13 +162,13 @@ class CrossValidated(LinearModel):
             )
         return exponents
 
-    def _single(self, p: float | None = None) -> Any:
+    def _single_fit_model(self, p: float | None = None) -> Any:
         """The estimator of a fold, with one exponent."""
-        names = {each.name for each in fields(self._kind)} - {"verbose", "callbacks"}
+        names = {each.name for each in fields(self._estimator_class)} - {"verbose", "callbacks"}
         shared = {name: value for name, value in vars(self).items() if name in names}
         p = getattr(self, "p_", self._exponents()[0]) if p is None else p
         norm = norm_and_exponent(self.norm, None)[0] if isinstance(self.norm, str) else self.norm
-        model = self._kind(**{**shared, "norm": norm, "p": p, "radius": 1.0})
+        model = self._estimator_class(**{**shared, "norm": norm, "p": p, "radius": 1.0})
         for name in ("classes_", "tasks_", "feature_names_in_", "n_features_in_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
@@ -178,13 +178,13 @@ class CrossValidated(LinearModel):
         self, X: Any, y: Any, sample_weight: Any, rows: TrainingSet, params: dict[str, Any], seed: int
     ) -> list[Fold]:
         """The rows to fit and those to score: of files as of arrays; of Dask collections dealt where they are."""
-        split, given = self._routed(sample_weight, params)
+        split, given = self._route_params(sample_weight, params)
         if not isinstance(X, Data):
             X, y = indexable(X, y)
-            scorer = None if self.scoring is None else check_scoring(self._single(), scoring=self.scoring)
+            scorer = None if self.scoring is None else check_scoring(self._single_fit_model(), scoring=self.scoring)
             return [
-                Fold(rows.part(train), rows.part(held), scorer, _part(X, y, given, held))
-                for train, held in self._fold_rows(X, y, split)
+                Fold(rows.part(train), rows.part(test), scorer, _select_rows(X, y, given, test))
+                for train, test in self._fold_rows(X, y, split)
             ]
         self._refuse_scorer()
         if isinstance(X, ChunkedData):  # its targets are in memory
@@ -194,8 +194,8 @@ class CrossValidated(LinearModel):
             folds = FOLDS if self.cv is None else count("cv", self.cv, lowest=2)
             parts = [tuple(FoldRows(seed, folds, k, inside=side) for side in (False, True)) for k in range(folds)]
         return [
-            Fold(TrainingSet(rows.X.subset(train), rows.y), TrainingSet(X.subset(held), rows.y))
-            for train, held in parts
+            Fold(TrainingSet(rows.X.subset(train), rows.y), TrainingSet(X.subset(test), rows.y))
+            for train, test in parts
         ]
 
     def _fold_rows(self, X: Any, y: Any, split: dict[str, Any]) -> list[tuple[Array, Array]]:
@@ -218,17 +218,17 @@ class CrossValidated(LinearModel):
         return folds
 
     def _score_path(
-        self, model: Any, rows: TrainingSet, folds: list[Fold], wanted: Any, bar: ProgressBar, before: int
-    ) -> ScoredPath:
+        self, model: Any, rows: TrainingSet, folds: list[Fold], radii: Any, bar: ProgressBar, before: int
+    ) -> PathScores:
         """Score a path in each fold; where the best level is the last one of an automatic grid, go on beyond it."""
         loss, extended = model._path_loss(rows), 0
-        if is_constrained(self) and isinstance(wanted, int):
-            wanted = radius_grid(model, [rows, *(fold.train for fold in folds)], loss, wanted)
-        given = not isinstance(wanted, int)
-        whole = PathSolver(model, rows, model._problem(rows, loss), by_radius=given)
-        levels, total = wanted if given else whole.grid(wanted), len(self._exponents()) * len(folds)
-        for extension in range(1 + MOST_EXTENSIONS):
-            jobs, done = (delayed(fold.run)(model, loss, levels, by_radius=given) for fold in folds), []
+        if is_constrained(self) and isinstance(radii, int):
+            radii = radius_grid(model, [rows, *(fold.train for fold in folds)], loss, radii)
+        given = not isinstance(radii, int)
+        full_path = PathSolver(model, rows, model._problem(rows, loss), by_radius=given)
+        levels, total = radii if given else full_path.grid(radii), len(self._exponents()) * len(folds)
+        for extension in range(1 + MAX_EXTENSIONS):
+            jobs, done = (delayed(fold.extend_path)(model, loss, levels, by_radius=given) for fold in folds), []
             for k, fold in enumerate(Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)):
                 done.append(fold)
                 if self.verbose == 1:
@@ -236,22 +236,22 @@ class CrossValidated(LinearModel):
                     bar.draw(ready / total, f"{ready} of {total} fits")
             folds, m = done, min(len(fold.scores) for fold in done)
             scores = np.stack([fold.scores[:m] for fold in folds], axis=1)
-            if given or extension == MOST_EXTENSIONS or end_of(scores) < 1:
+            if given or extension == MAX_EXTENSIONS or best_end(scores) < 1:
                 break
             if m == len(levels):
-                more = whole.more(max(1, wanted // 3))
-                if not len(more):
+                new_levels = full_path.extend_grid(max(1, radii // 3))
+                if not len(new_levels):
                     break
-                levels, extended = np.append(levels, more), extended + len(more)
+                levels, extended = np.append(levels, new_levels), extended + len(new_levels)
         if extended:
             log.info(
                 "%s extended its grid by %d radii, as the largest one was the best.", type(self).__name__, extended
             )
         levels = levels[:m]
-        radii = wanted if given else np.array([own_norm(whole.ball, w) for w, _ in whole.solve(levels)])
-        return ScoredPath(model, whole, levels, radii, scores, np.array([fold.seconds for fold in folds]), extended)
+        radii = radii if given else np.array([ball_norm(full_path.ball, w) for w, _ in full_path.solve(levels)])
+        return PathScores(model, full_path, levels, radii, scores, np.array([fold.seconds for fold in folds]), extended)
 
-    def _choose(self, paths: list[ScoredPath], *, given: bool) -> tuple[int, int]:
+    def _select(self, paths: list[PathScores], *, given: bool) -> tuple[int, int]:
         """Keep what was tried, warn where a better radius may lie outside of it, and choose exponent and radius."""
         shape = len(paths), max(len(one.levels) for one in paths)
         radii, scores = np.full(shape, np.nan), np.full((*shape, paths[0].scores.shape[1]), np.nan)
@@ -259,9 +259,9 @@ class CrossValidated(LinearModel):
             radii[i, : len(one.levels)], scores[i, : len(one.levels)] = one.radii, one.scores
         self.radii_, self.scores_, self.extended_ = radii, scores, max(one.extended for one in paths)
         exponents = [float(one.model.p) for one in paths]
-        self.cv_results_ = search_results(exponents, radii, scores, np.stack([one.seconds for one in paths]))
-        best, at = choose(scores, "best")
-        side = end_of(scores[best])
+        self.cv_results_ = make_cv_results(exponents, radii, scores, np.stack([one.seconds for one in paths]))
+        best, at = select_best(scores, "best")
+        side = best_end(scores[best])
         if side and radii.shape[1] > 2 and (given or side > 0):  # of two radii the better one is always at an end
             where, way = ("largest", "larger") if side > 0 else ("smallest", "smaller")
             warnings.warn(
@@ -271,18 +271,18 @@ class CrossValidated(LinearModel):
                 UserWarning,
                 stacklevel=stacklevel(),
             )
-        best, at = choose(scores, self.rule)
+        best, at = select_best(scores, self.rule)
         self.best_index_ = int(np.isfinite(radii[:best]).sum()) + at
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(scores[best, at].mean())
         return best, at
 
-    def _refit(self, rows: TrainingSet, path: ScoredPath, at: int) -> None:
+    def _refit(self, rows: TrainingSet, path: PathScores, at: int) -> None:
         """Fit all rows with the chosen radius, from the solution of the path."""
         model, solver, radius = path.model, path.solver, float(path.radii[at])
         solutions = solver.solve(path.levels)
         model.set_params(radius=radius or ZERO_RADIUS, verbose=self.verbose, callbacks=self.callbacks)
-        coefs, intercepts = _in_units_of_rows(model, solver.problem, solutions)
+        coefs, intercepts = _stack_models(model, solver.problem, solutions)
         multipliers = np.array([solver.multiplier(level) for level in path.levels.tolist()])
         try:
             model._fit(rows, start=solutions[at][0])
@@ -311,7 +311,7 @@ class CrossValidated(LinearModel):
         if client is not None or isinstance(X, Data) or is_dask(X):
             self._refuse_scorer()
         elif self.scoring is not None:
-            y, sample_weight = scored_columns(self, X, y, sample_weight)
+            y, sample_weight = read_score_targets(self, X, y, sample_weight)
             given = {} if sample_weight is None else {"sample_weight": sample_weight}
             if get_config()["enable_metadata_routing"]:
                 given = process_routing(self, "score", **given, **params).scorer.score
@@ -330,7 +330,7 @@ class CrossValidated(LinearModel):
                 f"`scoring` must be None or {own!r} where rows are not at hand, got {shown(self.scoring)}; give arrays."
             )
 
-    def _routed(self, sample_weight: Any, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _route_params(self, sample_weight: Any, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """What the splitter and the scorer are given besides rows and targets."""
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
@@ -341,8 +341,8 @@ class CrossValidated(LinearModel):
                 f"`fit` got {sorted(unknown)[0]!r}, which it can pass on only with metadata routing; switch it on with "
                 "`sklearn.set_config(enable_metadata_routing=True)`."
             )
-        scorer = check_scoring(self._single(), scoring=self.scoring)
-        takes = sample_weight is not None and _takes_weights(scorer)
+        scorer = check_scoring(self._single_fit_model(), scoring=self.scoring)
+        takes = sample_weight is not None and _accepts_weights(scorer)
         return params, {"sample_weight": np.asarray(sample_weight)} if takes else {}
 
     def get_metadata_routing(self) -> Any:
@@ -353,26 +353,26 @@ class CrossValidated(LinearModel):
             method_mapping=MethodMapping().add(caller="fit", callee="split"),
         )
         router.add(
-            scorer=check_scoring(self._single(), scoring=self.scoring),
+            scorer=check_scoring(self._single_fit_model(), scoring=self.scoring),
             method_mapping=MethodMapping().add(caller="fit", callee="score").add(caller="score", callee="score"),
         )
         return router
 
 
-def _part(X: Any, y: Any, given: dict[str, Any], rows: Array) -> tuple[Any, Any, dict[str, Any]]:
+def _select_rows(X: Any, y: Any, given: dict[str, Any], rows: Array) -> tuple[Any, Any, dict[str, Any]]:
     """Some rows of a table, its targets and what else a scorer is given."""
     own = {name: value if value is None else _safe_indexing(value, rows) for name, value in given.items()}
     return _safe_indexing(X, rows), _safe_indexing(y, rows), own
 
 
-def _takes_weights(scorer: Any) -> bool:
+def _accepts_weights(scorer: Any) -> bool:
     if hasattr(scorer, "_score_func") or not callable(scorer):
         return True  # made by scikit-learn
     names = inspect.signature(scorer).parameters
     return "sample_weight" in names or any(p.kind is p.VAR_KEYWORD for p in names.values())
 
 
-def checked_radii(radii: Any) -> Any:
+def check_radii(radii: Any) -> Any:
     """The radii of a search: how many, or which ones, in increasing order."""
     if isinstance(radii, int | np.integer):
         return count("radii", radii, lowest=2)  # type: ignore[arg-type]  # NumPy has whole numbers too
@@ -385,7 +385,7 @@ def checked_radii(radii: Any) -> Any:
     return wanted
 
 
-def choose(scores: Array, rule: str) -> tuple[int, int]:
+def select_best(scores: Array, rule: str) -> tuple[int, int]:
     """The indices of the chosen exponent and radius: ties go to the first exponent and the smallest radius."""
     mean, folds = scores.mean(axis=2), scores.shape[2]
     usable = np.where(np.isfinite(mean), mean, -np.inf)
@@ -401,7 +401,7 @@ def choose(scores: Array, rule: str) -> tuple[int, int]:
     return best, at
 
 
-def end_of(scores: Array) -> int:
+def best_end(scores: Array) -> int:
     """-1 or 1 where the scores (levels, folds) are best at the first or the last level, else 0.
 
     Radii so large that no ball holds anything back score alike, and then the smallest of them counts as the best.
@@ -409,12 +409,12 @@ def end_of(scores: Array) -> int:
     mean = scores[np.isfinite(scores).all(axis=1)].mean(axis=1)
     if len(mean) < 2:
         return 0
-    if mean[0] >= mean.max() - EQUAL * abs(mean.max()):
+    if mean[0] >= mean.max() - SCORE_TOL * abs(mean.max()):
         return -1
-    return int(mean[-1] > mean[:-1].max() + EQUAL * abs(mean[-1]))
+    return int(mean[-1] > mean[:-1].max() + SCORE_TOL * abs(mean[-1]))
 
 
-def search_results(exponents: list[float], radii: Array, scores: Array, seconds: Array) -> dict[str, Any]:
+def make_cv_results(exponents: list[float], radii: Array, scores: Array, seconds: Array) -> dict[str, Any]:
     """``cv_results_`` as in scikit-learn's searches, one entry for each exponent and radius.
 
     ``mean_fit_time`` is the time of a path divided by its radii.

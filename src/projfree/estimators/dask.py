@@ -12,7 +12,7 @@ import numpy as np
 from projfree.data.convert import is_dask, is_dask_block
 
 
-def lazy_on_dask(method: Callable[..., Any]) -> Callable[..., Any]:
+def dask_aware(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of a fitted model that answers a Dask collection with one.
 
     Arrays and frames give a Dask array, whose chunks are unknown where those of ``X`` are; a list of blocks gives a
@@ -20,23 +20,23 @@ def lazy_on_dask(method: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(method)
-    def either(self: Any, X: Any) -> Any:
+    def wrapper(self: Any, X: Any) -> Any:
         return _blockwise(self, method.__name__, X) if is_dask(X) else method(self, X)
 
-    return either
+    return wrapper
 
 
 def _blockwise(model: Any, method: str, X: Any) -> Any:
     from dask import delayed
 
-    light = copy.copy(model)  # without what predictions do not need, which would travel to every worker
-    for name in {"result_", "path_", "cv_results_", "callbacks"} & set(vars(light)):
-        delattr(light, name)
-    answer, light = delayed(_called), delayed(light)
+    small_model = copy.copy(model)  # without what predictions do not need, which would travel to every worker
+    for name in {"result_", "path_", "cv_results_", "callbacks"} & set(vars(small_model)):
+        delattr(small_model, name)
+    call, small_model = delayed(_call_on_block), delayed(small_model)
     if is_dask_block(X):
-        return answer(light, method, X)
+        return call(small_model, method, X)
     if isinstance(X, list | tuple):
-        return [answer(light, method, block) for block in X]
+        return [call(small_model, method, block) for block in X]
     import dask.array as da
 
     if hasattr(X, "chunks"):
@@ -45,22 +45,22 @@ def _blockwise(model: Any, method: str, X: Any) -> Any:
         parts, rows = X.to_delayed(optimize_graph=False), (np.nan,) * X.npartitions
         width, names = len(X.columns), X.columns
     # Its columns are checked at once.
-    example = _called(model, method, row_of_zeros(model.n_features_in_ if np.isnan(width) else width, names))
-    answers = [
-        da.from_delayed(answer(light, method, part), (n, *example.shape[1:]), dtype=example.dtype)
+    example = _call_on_block(model, method, zero_row(model.n_features_in_ if np.isnan(width) else width, names))
+    blocks = [
+        da.from_delayed(call(small_model, method, part), (n, *example.shape[1:]), dtype=example.dtype)
         for part, n in zip(parts, rows, strict=True)
     ]
-    return da.concatenate(answers, allow_unknown_chunksizes=True)
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
 def refuse_other_columns(model: Any, data: Any) -> None:
     """Raise what scikit-learn raises where data have other columns than those of the fit."""
     width, names, own = data.shape(())[0], data.feature_names, getattr(model, "feature_names_in_", None)
     if width != model.n_features_in_ or not (names is None or own is None or list(names) == list(own)):
-        _called(model, "predict", row_of_zeros(width, names))
+        _call_on_block(model, "predict", zero_row(width, names))
 
 
-def row_of_zeros(width: int, names: Any) -> Any:
+def zero_row(width: int, names: Any) -> Any:
     """A row that has the columns of a table, with their names where they have some."""
     row = np.zeros((1, width))
     if names is None:
@@ -70,10 +70,10 @@ def row_of_zeros(width: int, names: Any) -> Any:
     return pd.DataFrame(row, columns=list(names))
 
 
-def _called(model: Any, method: str, block: Any) -> Any:
+def _call_on_block(model: Any, method: str, block: Any) -> Any:
     """What a method says about a block, which may have no rows, as partitions of frames do, and no names."""
     if block.shape[0] == 0:
-        return _called(model, method, np.zeros((1, model.n_features_in_)))[:0]
+        return _call_on_block(model, method, np.zeros((1, model.n_features_in_)))[:0]
     if hasattr(model, "feature_names_in_") and not hasattr(block, "columns"):
         model = copy.copy(model)
         del model.feature_names_in_

@@ -53,7 +53,7 @@ class TrainingSet:
         return float(self.data.n if self.data.total_weight is None else self.data.total_weight)
 
 
-def row_weights(sample_weight: Any, X: Any) -> Array | None:
+def check_sample_weight(sample_weight: Any, X: Any) -> Array | None:
     """The weights of the rows of ``X`` as numbers, none of them negative; None where there are none."""
     if sample_weight is None:
         return None
@@ -79,7 +79,7 @@ def linear_predictions(X: Any, coef: Array, intercept: Any, task: Array | None =
 # ---------------------------------------------------------------------- columns
 
 
-def column_number(setting: str, column: Any, names: Mapping[Any, int], d: int) -> int:
+def column_index(setting: str, column: Any, names: Mapping[Any, int], d: int) -> int:
     """The number of a column of ``X`` that is given by its name or by its number."""
     if isinstance(column, Hashable) and column in names:
         return names[column]
@@ -90,7 +90,7 @@ def column_number(setting: str, column: Any, names: Mapping[Any, int], d: int) -
     return int(column) % d
 
 
-def column_names(model: Any) -> dict[str, int]:
+def column_indices(model: Any) -> dict[str, int]:
     """The names of the columns of a fit with their numbers; empty where they have none."""
     return {str(name): j for j, name in enumerate(getattr(model, "feature_names_in_", ()))}
 
@@ -99,19 +99,19 @@ def take_column(X: Any, column: int | str) -> tuple[Any, Array]:
     """The table without one column, named or numbered, and that column, which holds the labels of tasks."""
     X = X.tocsc() if is_sparse(X) else X if hasattr(X, "columns") else np.asarray(X)
     names = {name: j for j, name in enumerate(getattr(X, "columns", ()))}
-    own = column_number("`task`", column, names, X.shape[-1])
+    own = column_index("`task`", column, names, X.shape[-1])
     others = np.delete(np.arange(X.shape[-1]), own)
     rest, labels = (_safe_indexing(X, part, axis=1) for part in (others, [own]))
     labels = np.ravel(labels.toarray() if is_sparse(labels) else labels)
     plain = labels.tolist()
-    gone = [row for row, label in enumerate(plain) if is_missing(label)]
-    if gone or 0 < sum(isinstance(label, str) for label in plain) < len(plain):
-        found = f"none in row {gone[0]}; fill or drop it" if gone else "text and others; make all of it text"
-        raise ValueError(f"`task` must name a column with labels of one kind, got {found}.")
+    missing = [row for row, label in enumerate(plain) if is_missing(label)]
+    if missing or 0 < sum(isinstance(label, str) for label in plain) < len(plain):
+        problem = f"none in row {missing[0]}; fill or drop it" if missing else "text and others; make all of it text"
+        raise ValueError(f"`task` must name a column with labels of one kind, got {problem}.")
     return rest, labels
 
 
-def numbers_of_tasks(tasks: Array, labels: Array) -> Array:
+def task_indices(tasks: Array, labels: Array) -> Array:
     """The place of each label among the tasks of the fit."""
     places = {task: k for k, task in enumerate(tasks.tolist())}
     unknown = [label for label in labels.tolist() if label not in places]
@@ -124,9 +124,9 @@ def free_columns(free: Any, d: int, model: Any) -> tuple[int, ...]:
     """The numbers of the columns of a fit that the ball does not hold, in increasing order."""
     if free is None:
         return ()
-    chosen, names = np.atleast_1d(np.asarray(free)), column_names(model)
+    chosen, names = np.atleast_1d(np.asarray(free)), column_indices(model)
     chosen = np.flatnonzero(chosen) if chosen.dtype == bool and chosen.shape == (d,) else chosen
-    out = tuple(sorted({column_number("`free`", each, names, d) for each in chosen.tolist()}))
+    out = tuple(sorted({column_index("`free`", each, names, d) for each in chosen.tolist()}))
     if len(out) == d:
         raise ValueError(
             "`free` must leave at least one column for the ball; without one there is nothing to constrain."
@@ -179,7 +179,7 @@ def is_path(X: Any) -> bool:
     return isinstance(X, str | os.PathLike)
 
 
-def from_outside(X: Any, y: Any, sample_weight: Any, client: Any = None) -> tuple[Any, Any, Any]:
+def convert_external(X: Any, y: Any, sample_weight: Any, client: Any = None) -> tuple[Any, Any, Any]:
     """Tables outside memory as a data class that holds targets and weights; anything else as it is.
 
     Paths, and memory maps of more bytes than a pass keeps in memory, are read chunk by chunk; Dask collections stay
@@ -194,7 +194,7 @@ def from_outside(X: Any, y: Any, sample_weight: Any, client: Any = None) -> tupl
     return as_data(X, y, sample_weight, client=client), None, None
 
 
-def as_training_data(model: Any, data: Data, y: Any, sample_weight: Any) -> Data:
+def check_training_data(model: Any, data: Data, y: Any, sample_weight: Any) -> Data:
     """The data of ``fit(data)``, after saying what cannot be done with it."""
     name = type(model).__name__
     if y is not None or sample_weight is not None:
@@ -215,36 +215,36 @@ def as_training_data(model: Any, data: Data, y: Any, sample_weight: Any) -> Data
     return data
 
 
-def source_at(model: Any, path: Any, y: Any = None, sample_weight: Any = None) -> tuple[Source, Any, Any]:
+def open_features(model: Any, path: Any, y: Any = None, sample_weight: Any = None) -> tuple[Source, Any, Any]:
     """What a file or folder holds of the features of a model, and the targets and weights that may be columns of it.
 
     Of Parquet those columns are features that the model was fitted on, by name; others may be there.
     """
-    if model._fitted_task is not None:
+    if model._task_column is not None:
         raise ValueError(
             f"{type(model).__name__} does not see the tasks of single rows in a file; read {shown(path)} yourself."
         )
     from projfree.data.sources import open_source
 
     names = None if str(path).endswith(".npy") else getattr(model, "feature_names_in_", None)
-    found = open_source(path, y, sample_weight, None if names is None else list(names))
-    assert found is not None
-    return found
+    source = open_source(path, y, sample_weight, None if names is None else list(names))
+    assert source is not None
+    return source
 
 
-def scored_columns(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+def read_score_targets(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
     """Targets and weights of a score; those of a path may be names of columns."""
     if not is_path(X):
         return y, sample_weight
     if y is None:
         raise ValueError("`score(path, y)` needs targets: an array, or with Parquet the name of a column.")
-    return source_at(model, X, y, sample_weight)[1:]
+    return open_features(model, X, y, sample_weight)[1:]
 
 
-def features_at(model: Any, path: Any) -> Iterator[Array]:
+def iter_features(model: Any, path: Any) -> Iterator[Array]:
     """The features of the rows of a file or folder, a chunk at a time."""
     name = type(model).__name__
-    source = source_at(model, path)[0]
+    source = open_features(model, path)[0]
     if source.d != model.n_features_in_:
         raise ValueError(f"{source.name} has {source.d} features, but {name} was fitted on {model.n_features_in_}.")
     rows = max(1, CHUNK_BYTES // (source.d * source.dtype.itemsize))

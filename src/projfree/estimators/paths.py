@@ -24,8 +24,8 @@ from sklearn.linear_model import lasso_path
 from projfree.algebra import UNIT
 from projfree.checks import Array
 from projfree.estimators.inputs import TrainingSet
-from projfree.estimators.penalty import at_zero, curvature_at_zero, minimize_with_penalty, penalty_method
-from projfree.estimators.problem import Problem, inside, make_ball, own_norm
+from projfree.estimators.penalty import curvature_at_zero, evaluate_at_zero, minimize_with_penalty, penalty_method
+from projfree.estimators.problem import Problem, ball_norm, make_ball, nearest_feasible
 from projfree.losses.base import Loss
 from projfree.objectives import QuadraticForm
 from projfree.objectives.base import Evaluation
@@ -40,13 +40,13 @@ Solution = tuple[Array, Any]
 
 #: The tolerance of `LassoCV`, for solutions that are scored and nothing else; Newton steps on working sets converge so
 #: quickly that two more digits cost little, and without them neighbouring levels share a solution.
-SCORED, SCORED_SETS = 1e-4, 1e-6
+PATH_TOL, WORKING_SET_TOL = 1e-4, 1e-6
 #: The smallest multiplier of a grid is this part of the largest, as in `LassoCV`.
-SMALLEST = 1e-3
+SMALLEST_RATIO = 1e-3
 #: A level moves by this factor at most where a secant predicts it, as a line says little farther away; and at least.
-FARTHEST, NEAREST = 4.0, 1.01
+MAX_LEVEL_RATIO, MIN_LEVEL_RATIO = 4.0, 1.01
 #: The first level after zero is looked for in steps by this factor.
-FACTOR = 10.0
+SEARCH_FACTOR = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +84,12 @@ class PathSolver:
         self, model: Any, rows: TrainingSet, problem: Problem, *, by_radius: bool, start: Array | None = None
     ) -> None:
         self.problem, self.f, self.ball = problem, problem.objective, make_ball(model, rows, problem, 1.0)
-        self.settings, self.tol = {"solver": model.solver, "max_iter": model.max_iter}, max(model.tol, SCORED)
+        self.settings, self.tol = {"solver": model.solver, "max_iter": model.max_iter}, max(model.tol, PATH_TOL)
         self.w = np.zeros(self.f.shape) if start is None else start
-        self.here: Evaluation | None = None
+        self.current: Evaluation | None = None
         self._solutions, self._multipliers = dict[float, Solution](), dict[float, float]()
         #: The exponent of the penalty, 0 where levels are radii.
-        self.power, self._solve = 0, self._balls
+        self.power, self._solve = 0, self._solve_on_balls
         structure, known = self.ball.structure(self.f.shape), self.f.structure
         if by_radius or model.solver != "auto":
             self.tol = model.tol if by_radius else self.tol
@@ -97,26 +97,30 @@ class PathSolver:
         plain = structure.plain_lp is not None and structure.plain_lp.p in (1.0, 2.0)
         groups = isinstance(self.ball, GroupBall) and (self.ball.p, self.ball.q, self.ball.groups) == (2.0, 1.0, None)
         ridge = structure.lp is not None and structure.lp.p == 2.0 and structure.weights is None
-        small = SmallTable.of(self.f, rows, problem) if known.quadratic_form and (plain or groups) else None
-        if small is not None:
-            self.power, self.small = (2, small) if ridge else (1, small)
-            self._solve = self._ridge if ridge else self._coordinate_descent
+        reduced = (
+            ReducedLeastSquares.from_problem(self.f, rows, problem)
+            if known.quadratic_form and (plain or groups)
+            else None
+        )
+        if reduced is not None:
+            self.power, self.reduced = (2, reduced) if ridge else (1, reduced)
+            self._solve = self._solve_ridge if ridge else self._solve_lasso
         elif (method := penalty_method(self.f, self.ball)) is not None:
-            self.method, self._solve, self.power = method, self._penalties, 2
+            self.method, self._solve, self.power = method, self._solve_penalised, 2
             if method is minimize_with_penalty:
-                self.power, self.tol = 1, max(model.tol, SCORED_SETS)
+                self.power, self.tol = 1, max(model.tol, WORKING_SET_TOL)
 
     def solve(self, levels: Array) -> list[Solution]:
         """The solutions at these levels, which go from strong to weak; each is solved once."""
-        ends = set() if self._solve == self._ridge else {0.0, math.inf}
+        ends = set() if self._solve == self._solve_ridge else {0.0, math.inf}
         for level in ends.intersection(levels.tolist()) - set(self._solutions):
-            zero = at_zero(self.f, self.ball)
+            zero = evaluate_at_zero(self.f, self.ball)
             self._solutions[level] = zero.point.w, zero.intercept
         new = np.array([level for level in levels.tolist() if level not in self._solutions])
         if len(new):
-            found = self._solve(new)
-            self._solutions.update(zip(new.tolist(), found, strict=True))
-            self.w = found[-1][0]
+            solutions = self._solve(new)
+            self._solutions.update(zip(new.tolist(), solutions, strict=True))
+            self.w = solutions[-1][0]
         return [self._solutions[level] for level in levels.tolist()]
 
     def multiplier(self, level: float) -> float:
@@ -125,58 +129,61 @@ class PathSolver:
         if level in (0.0, math.inf):
             g = self.f.evaluate(self.f.point(w)).slope.gradient
             return multiplier(resized(self.ball, 1.0), g) or 0.0
-        return self._multipliers[level] if not self.power else level * own_norm(self.ball, w) ** (self.power - 1)
+        return self._multipliers[level] if not self.power else level * ball_norm(self.ball, w) ** (self.power - 1)
 
     def grid(self, count: int) -> Array:
         """Levels whose multipliers go from the largest one, where all coefficients are zero, to a thousandth of it."""
         nothing = math.inf if self.power else 0.0
         self._target = self.multiplier(nothing)
-        self._ratio, self._trail = SMALLEST ** (1.0 / (count - 1)), [(0.0, self._height(self._target))]
+        self._ratio, self._history = (
+            SMALLEST_RATIO ** (1.0 / (count - 1)),
+            [(0.0, self._linearise(self._target))],
+        )
         if not self._target > 0.0:
             return np.array([nothing])
-        return np.append(self._target if self.power == 1 else nothing, self.more(count - 1))
+        return np.append(self._target if self.power == 1 else nothing, self.extend_grid(count - 1))
 
-    def more(self, count: int) -> Array:
+    def extend_grid(self, count: int) -> Array:
         """The next levels, whose multipliers fall by the ratio of the grid; fewer where they vanish."""
         levels: list[float] = []
         while len(levels) < count and self._target > 0.0:
             self._target *= self._ratio
-            x = self._predicted()
+            x = self._next_level()
             level = self._target if self.power == 1 else 1.0 / x if self.power else x
             mu = self._target if self.power == 1 else self.multiplier(level)
-            if not mu > SMALLEST * self._ratio * self._target:  # nothing is held back any more
+            if not mu > SMALLEST_RATIO * self._ratio * self._target:  # nothing is held back any more
                 self._target = 0.0
                 break
-            self._trail = [self._trail[-1], (x, self._height(mu))]
+            self._history = [self._history[-1], (x, self._linearise(mu))]
             levels.append(level)
         return np.array(levels)
 
-    def _height(self, mu: float) -> float:
+    def _linearise(self, mu: float) -> float:
         """What is about a line in the radius, or in the inverse of the penalty, as it is for a single curvature."""
         return 1.0 / mu if self.power == 2 and mu > 0.0 else mu
 
-    def _predicted(self) -> float:
+    def _next_level(self) -> float:
         """The radius, or the inverse of the penalty, that the next multiplier has by the line through the last two."""
         if self.power == 1:
             return 0.0
-        if len(self._trail) == 1:
-            return self._first()
-        (x0, y0), (x, y) = self._trail
+        if len(self._history) == 1:
+            return self._first_level()
+        (x0, y0), (x, y) = self._history
         slope = (y - y0) / (x - x0)
         rises = slope > 0.0 if self.power else slope < 0.0
-        new = x + (self._height(self._target) - y) / slope if rises else math.inf
-        return min(max(new, NEAREST * x), FARTHEST * x)
+        new = x + (self._linearise(self._target) - y) / slope if rises else math.inf
+        return min(max(new, MIN_LEVEL_RATIO * x), MAX_LEVEL_RATIO * x)
 
-    def _first(self) -> float:
+    def _first_level(self) -> float:
         """Where the path begins, by the curvature at zero, or closer to zero where the multiplier falls faster.
 
         A loss like Huber's curves less where rows are far from its minimum than on the way there.
         """
-        y, zero = self._trail[0][1], self.f.evaluate(self.f.point(self.solve(np.array([math.inf]))[0][0]))
+        y, zero = self._history[0][1], self.f.evaluate(self.f.point(self.solve(np.array([math.inf]))[0][0]))
 
         def at(curvature: float) -> float:
             slope = curvature * self._ratio / self._target if self.power else -curvature
-            return (self._height(self._target) - y) / slope
+            return (self._linearise(self._target) - y) / slope
 
         def near(x: float) -> bool:
             return self.multiplier(1.0 / x if self.power else x) >= 0.5 * self._target
@@ -187,53 +194,56 @@ class PathSolver:
         closest = at(self.f.smoothness())
         x = closest / UNIT
         while x > closest and not near(x):
-            x = max(x / FACTOR, closest)
+            x = max(x / SEARCH_FACTOR, closest)
         return x
 
     # ------------------------------------------------------------------ solvers
 
-    def _balls(self, levels: Array) -> list[Solution]:
+    def _solve_on_balls(self, levels: Array) -> list[Solution]:
         """Any norm and any solver; by default that of a single fit, so that what is scored is what is delivered."""
-        start, settings = inside(resized(self.ball, float(levels[0])), self.w, self.f.shape), dict(self.settings)
+        start, settings = (
+            nearest_feasible(resized(self.ball, float(levels[0])), self.w, self.f.shape),
+            dict(self.settings),
+        )
         if settings["solver"] == "auto":
             settings["solver"] = plan(self.f, resized(self.ball, float(levels.max()))).solver
-        found = path(self.f, self.ball, levels, tol=self.tol, start=start, record=0, **settings)
-        self._multipliers.update(zip(levels.tolist(), found.multipliers.tolist(), strict=True))
-        return [(result.w, result.intercept) for result in found.results]
+        result = path(self.f, self.ball, levels, tol=self.tol, start=start, record=0, **settings)
+        self._multipliers.update(zip(levels.tolist(), result.multipliers.tolist(), strict=True))
+        return [(result.w, result.intercept) for result in result.results]
 
-    def _penalties(self, levels: Array) -> list[Solution]:
+    def _solve_penalised(self, levels: Array) -> list[Solution]:
         """Penalties that a single fit solves by Newton's method or on working sets."""
-        here, found = self.here or self.f.evaluate(self.f.point(self.w), keep=True), []
+        current, solutions = self.current or self.f.evaluate(self.f.point(self.w), keep=True), []
         for level in levels.tolist():
-            here, _ = self.method(self.f, self.ball, level, here, self.tol)
-            found.append((here.point.w, here.intercept))
-        self.here = here
-        return found
+            current, _ = self.method(self.f, self.ball, level, current, self.tol)
+            solutions.append((current.point.w, current.intercept))
+        self.current = current
+        return solutions
 
-    def _ridge(self, levels: Array) -> list[Solution]:
+    def _solve_ridge(self, levels: Array) -> list[Solution]:
         """Least squares with an l_2 penalty, from one eigendecomposition for all levels."""
-        return [(w, self.small.intercept(w)) for w in self.small.ridge(levels)]
+        return [(w, self.reduced.intercept(w)) for w in self.reduced.ridge(levels)]
 
-    def _coordinate_descent(self, levels: Array) -> list[Solution]:
+    def _solve_lasso(self, levels: Array) -> list[Solution]:
         """Least squares with an l_1 penalty on entries or rows, by scikit-learn on the small table."""
-        A, t = np.asfortranarray(self.small.A), self.small.t
+        A, t = np.asfortranarray(self.reduced.A), self.reduced.t
         settings = {"alphas": levels / (2.0 * len(A)), "tol": self.tol, "copy_X": False}
         with warnings.catch_warnings():  # a solution that is scored may be short of its tolerance
             warnings.simplefilter("ignore", ConvergenceWarning)
             if not len(A):
                 points = np.zeros((len(levels), *self.f.shape))
             elif self.w.ndim == 1 or isinstance(self.ball, GroupBall):
-                found = lasso_path(A, t, coef_init=self.w.T, **settings)[1]
-                points = np.moveaxis(found, -1, 0).swapaxes(1, -1)
+                coefs = lasso_path(A, t, coef_init=self.w.T, **settings)[1]
+                points = np.moveaxis(coefs, -1, 0).swapaxes(1, -1)
             else:  # a sum over entries: each output on its own
                 outputs = zip(t.T, self.w.T, strict=True)
                 each = [lasso_path(A, own, coef_init=w, **settings)[1] for own, w in outputs]
                 points = np.moveaxis(np.stack(each), (0, 2), (2, 0))
-        return [(w, self.small.intercept(w)) for w in points]
+        return [(w, self.reduced.intercept(w)) for w in points]
 
 
 @dataclass(frozen=True, eq=False)
-class SmallTable:
+class ReducedLeastSquares:
     r"""Squares as :math:`\|A w - t\|^2 + c`, where A has no more rows than there are features.
 
     ``intercept(w)`` is that of a solution.
@@ -244,15 +254,15 @@ class SmallTable:
     intercept: Callable[[Array], Any]
 
     @classmethod
-    def of(cls, f: Any, rows: TrainingSet, problem: Problem) -> SmallTable | None:
+    def from_problem(cls, f: Any, rows: TrainingSet, problem: Problem) -> ReducedLeastSquares | None:
         """From the rows where they are fewer than the features, else from their moments; None where both are many."""
         few = rows.task is None and not problem.eliminated and isinstance(rows.X, np.ndarray)
         if few and len(rows.y) < min(f.shape[0], MOST_PARAMETERS):
-            return cls.of_rows(rows, problem.scaling, f.fit_intercept)
-        return cls.of_form(f.quadratic_form()) if f.shape[0] <= MOST_PARAMETERS else None
+            return cls.from_rows(rows, problem.scaling, f.fit_intercept)
+        return cls.from_moments(f.quadratic_form()) if f.shape[0] <= MOST_PARAMETERS else None
 
     @classmethod
-    def of_form(cls, form: QuadraticForm) -> SmallTable:
+    def from_moments(cls, form: QuadraticForm) -> ReducedLeastSquares:
         """From the moments of the rows: a root of their matrix, triangular unless the matrix is singular."""
         try:
             A = cholesky(0.5 * form.H)
@@ -261,22 +271,22 @@ class SmallTable:
             h, V = np.linalg.eigh(form.H)
             kept = h > len(h) * np.finfo(np.float64).eps * h.max(initial=0.0)
             root, V = np.sqrt(0.5 * h[kept]), V[:, kept]
-            return cls(root[:, None] * V.T, _by(0.5 / root, V.T @ form.b), form.intercept)
+            return cls(root[:, None] * V.T, _scale_rows(0.5 / root, V.T @ form.b), form.intercept)
 
     @classmethod
-    def of_rows(cls, table: TrainingSet, scaling: Any, intercept: bool) -> SmallTable:
+    def from_rows(cls, table: TrainingSet, scaling: Any, intercept: bool) -> ReducedLeastSquares:
         """From fewer rows than features: A has the weighted rows about their mean."""
         Z, y = np.asarray(table.X, dtype=np.float64), table.y
         s = np.full(len(y), 1.0 / len(y)) if table.weight is None else table.weight / table.weight.sum()
         if scaling is not None:
             Z = (Z - scaling[0]) / scaling[1]
         mean, level = (s @ Z, np.asarray(s @ y)) if intercept else (np.zeros(Z.shape[1]), np.zeros(y.shape[1:]))
-        return cls(np.sqrt(s)[:, None] * (Z - mean), _by(np.sqrt(s), y - level), lambda w: level - mean @ w)
+        return cls(np.sqrt(s)[:, None] * (Z - mean), _scale_rows(np.sqrt(s), y - level), lambda w: level - mean @ w)
 
     def ridge(self, levels: Array) -> Array:
         r"""The solutions with an l_2 penalty, :math:`A^T (A A^T + \tfrac\lambda2)^{-1} t`, along the first axis."""
         h, U, c = self._eigen
-        c = np.stack([_by(1.0 / (h + 0.5 * level), c) for level in levels.tolist()], axis=1)
+        c = np.stack([_scale_rows(1.0 / (h + 0.5 * level), c) for level in levels.tolist()], axis=1)
         points = self.A.T @ (U @ c.reshape(len(h), -1))
         return np.moveaxis(points.reshape(-1, *c.shape[1:]), 1, 0)
 
@@ -286,7 +296,7 @@ class SmallTable:
         return np.maximum(h, 0.0), U, U.T @ self.t
 
 
-def _by(scale: Array, t: Array) -> Array:
+def _scale_rows(scale: Array, t: Array) -> Array:
     """The rows of ``t`` times a number each."""
     return np.asarray((t.T * scale).T)
 
@@ -303,10 +313,10 @@ def radius_grid(model: Any, parts: Sequence[TrainingSet], loss: Loss, count: int
     low = max(each.smallest_radius(f.shape) for each in balls if isinstance(each, Constrained))
     first = f.evaluate(f.point(resized(ball, low).centre(f.shape) if low else np.zeros(f.shape)))
     most = multiplier(resized(ball, 1.0), first.slope.gradient) or 1.0
-    radius, size, held = max(low, abs(first.value) / most), math.inf, math.inf
-    while size >= (1.0 - SCORED) * radius and held > SMALLEST**2 * most and radius < FACTOR**15:
-        radius *= FACTOR
-        found = minimize(f, resized(ball, radius), tol=SCORED, record=0)
-        size, held = own_norm(ball, found.w), found.multiplier or 0.0
+    radius, size, mu = max(low, abs(first.value) / most), math.inf, math.inf
+    while size >= (1.0 - PATH_TOL) * radius and mu > SMALLEST_RATIO**2 * most and radius < SEARCH_FACTOR**15:
+        radius *= SEARCH_FACTOR
+        result = minimize(f, resized(ball, radius), tol=PATH_TOL, record=0)
+        size, mu = ball_norm(ball, result.w), result.multiplier or 0.0
     last = 2.0 * max(low, size)
-    return np.append(np.geomspace(max(low, SMALLEST * last), last, count - 1), 2.0 * last)
+    return np.append(np.geomspace(max(low, SMALLEST_RATIO * last), last, count - 1), 2.0 * last)

@@ -23,7 +23,7 @@ import numpy as np
 from projfree.algebra import UNIT, inner
 from projfree.checks import Array
 from projfree.deadline import Expired, deadline, expired
-from projfree.estimators.problem import ZERO_RADIUS, ball_through, inner_ball, inside, own_norm
+from projfree.estimators.problem import ZERO_RADIUS, ball_norm, ball_through, inner_ball, nearest_feasible
 from projfree.numerics.group_l1_qp import minimize_group_l1
 from projfree.objectives.base import Evaluation, SmoothFunction
 from projfree.objectives.hessian import Hessian
@@ -38,53 +38,55 @@ from projfree.solvers.choose import MOST_PARAMETERS
 from projfree.solvers.working_set import MOST_DAMPING, SHARE, SMALLEST, FeatureModel, working_set
 
 if TYPE_CHECKING:
-    from projfree.estimators.base import PreparedFit
+    from projfree.estimators.base import FitSetup
 
 #: Why the radius of a fit is not that of its penalty.
-LATE = (
+TIME_LIMIT_MESSAGE = (
     "`time_limit` ended before the penalised problem was solved, and the fit has another radius; raise it, or give one"
 )
-NOT_FOUND = "no radius was found that belongs to the penalty; give a `radius`, a stronger penalty or scaled columns"
+NO_RADIUS_MESSAGE = (
+    "no radius was found that belongs to the penalty; give a `radius`, a stronger penalty or scaled columns"
+)
 #: Newton's method ends where the gap is this part of the value, so that predictions are exact to about its root. It
 #: takes about ten steps; more than 60 mean that rounding keeps it from its end.
-GAP, STEPS = 1e-10, 60
+NEWTON_GAP, MAX_NEWTON_STEPS = 1e-10, 60
 #: A problem on working sets counts as solved where its gap is this part of its value.
-GAP_SETTLED = 1e-8
+WORKING_SET_GAP = 1e-8
 #: A point is a minimiser if its optimality conditions hold up to this part; for Newton's method up to its root, beside
 #: the gradient of the penalty, where rounding allows no more. Else the root is looked for.
-SETTLED = 1e-6
+OPTIMALITY_TOL = 1e-6
 #: A Hessian of d parameters costs as much as d products, and conjugate gradients take tens of them for a step, so that
 #: up to 50 parameters it is formed; and no more than 500 products are taken for a step.
-FORMED, PRODUCTS = 50, 500
+MAX_DENSE_HESSIAN, MAX_HESSIAN_PRODUCTS = 50, 500
 #: ``(f, ball, weight, evaluation to begin at, relative gap)``: the last evaluation, and whether it has that gap.
 PenaltyMethod = Callable[[SmoothFunction, ConstraintSet, float, Evaluation, float], tuple[Evaluation, bool]]
 #: The relative accuracy of a radius, that of the default tolerance of a fit.
-RADIUS_ACCURACY = 1e-6
+RADIUS_TOL = 1e-6
 #: The gap of a solve as a part of mu r at most; its root is about the error of mu, so that it falls with the square of
 #: the last change of the radius, down to the second number. Solves take some hundred iterations at most; the limit ends
 #: those that stall.
-GAP_SHARE, LEAST_SHARE, ITERATIONS = 1e-3, 1e-8, 1_000
+GAP_SHARE, MIN_GAP_SHARE, MAX_SOLVE_ITER = 1e-3, 1e-8, 1_000
 #: A radius grows or shrinks by this factor at most from one solve to the next, as a line says little farther away. A
 #: bisection between any two floats takes 31 solves.
-FACTOR, SOLVES = 10.0, 50
+MAX_FACTOR, MAX_SOLVES = 10.0, 50
 #: The search ends with its third solve that stalls: each takes as long as a whole fit may.
-STALLS = 3
+MAX_STALLS = 3
 #: Values that differ by this part, some hundred roundings, are equal.
 ROUNDING = 1e-13
 
 
-def penalised_fit(prepared: PreparedFit, weight: float, limit: float | None) -> PreparedFit:
+def fit_penalised(setup: FitSetup, weight: float, limit: float | None) -> FitSetup:
     """Solve the penalised problem in half of the time limit; what is left is to certify it over its ball."""
-    f, ball, start = prepared.problem.objective, prepared.ball, prepared.start
+    f, ball, start = setup.problem.objective, setup.ball, setup.start
     start = start if start is not None and start.shape == f.shape else None
     # Entered once here, because every Hessian of a small problem would enter it.
     with deadline(math.inf if limit is None else 0.5 * limit), single_blas(f.shape[0] <= MOST_PARAMETERS):
         try:
-            w, settled = penalised_point(f, ball, weight, start)
+            w, settled = minimize_penalised(f, ball, weight, start)
         except Expired:  # before there was anything to go on with
             w, settled = np.zeros(f.shape), False
-        unsolved = "" if settled else LATE if expired() else NOT_FOUND
-    return replace(prepared, ball=ball_through(ball, w), start=w, start_is_solution=True, unsolved=unsolved)
+        failure = "" if settled else TIME_LIMIT_MESSAGE if expired() else NO_RADIUS_MESSAGE
+    return replace(setup, ball=ball_through(ball, w), start=w, start_is_optimal=True, failure=failure)
 
 
 def norm_power(ball: ConstraintSet) -> float:
@@ -93,7 +95,7 @@ def norm_power(ball: ConstraintSet) -> float:
     return min(float(inner.q if isinstance(inner, GroupBall) else inner.p), 2.0)
 
 
-def penalised_point(
+def minimize_penalised(
     f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array | None = None
 ) -> tuple[Array, bool]:
     """The minimiser of f plus ``weight / k`` times the k-th power of the norm of a ball, whatever its radius.
@@ -106,11 +108,13 @@ def penalised_point(
         sets = method is minimize_with_penalty
         # A certificate charges slopes along free entries with how large these may be: they have to vanish.
         own, gap = (
-            (_small_form(f) or f, GAP_SETTLED) if sets else (f, 0.0 if len(ball.structure(f.shape).free) else GAP)
+            (_small_quadratic_form(f) or f, WORKING_SET_GAP)
+            if sets
+            else (f, 0.0 if len(ball.structure(f.shape).free) else NEWTON_GAP)
         )
-        here, settled = method(own, ball, weight, own.evaluate(own.point(begin), keep=True), gap)
-        begin = here.point.w
-    return (begin, settled) if settled or expired() else root_point(f, ball, weight, begin)
+        current, settled = method(own, ball, weight, own.evaluate(own.point(begin), keep=True), gap)
+        begin = current.point.w
+    return (begin, settled) if settled or expired() else minimize_by_radius(f, ball, weight, begin)
 
 
 def penalty_method(f: SmoothFunction, ball: ConstraintSet) -> PenaltyMethod | None:
@@ -124,40 +128,40 @@ def penalty_method(f: SmoothFunction, ball: ConstraintSet) -> PenaltyMethod | No
     return minimize_with_penalty if sets else None
 
 
-def _small_form(f: SmoothFunction) -> QuadraticForm | None:
+def _small_quadratic_form(f: SmoothFunction) -> QuadraticForm | None:
     """Squares as a quadratic form, None where it would be larger than the table or than what is factorised."""
     d = f.shape[0]
     small = f.structure.quadratic_form and d <= (
-        MOST_PARAMETERS if f.structure.n is None or d <= f.structure.n else FORMED
+        MOST_PARAMETERS if f.structure.n is None or d <= f.structure.n else MAX_DENSE_HESSIAN
     )
     return f.quadratic_form() if small else None
 
 
 def newton(
-    f: SmoothFunction, ball: ConstraintSet, weight: float, here: Evaluation, gap: float
+    f: SmoothFunction, ball: ConstraintSet, weight: float, current: Evaluation, gap: float
 ) -> tuple[Evaluation, bool]:
     r"""Newton's method on :math:`f + \tfrac\lambda2 \|w\|^2`, and whether it has reached the relative gap.
 
     The sum is :math:`\lambda`-strongly convex in the entries that the ball holds, so that a gradient s proves a gap of
     at most :math:`\|s\|^2 / (2 \lambda)`.
     """
-    d, form, penalty = f.shape[0], _small_form(f), np.full(f.shape, weight)
+    d, form, penalty = f.shape[0], _small_quadratic_form(f), np.full(f.shape, weight)
     penalty[ball.structure(f.shape).free] = 0.0
     if form is not None:
         solve = _cholesky_solver(form.H + np.diag(penalty.reshape(d, -1)[:, 0]))
         w = solve(form.b.reshape(d, -1)).reshape(f.shape)
-        if np.linalg.norm(form.H @ w + penalty * w - form.b) <= SETTLED * np.linalg.norm(form.b):
+        if np.linalg.norm(form.H @ w + penalty * w - form.b) <= OPTIMALITY_TOL * np.linalg.norm(form.b):
             return f.evaluate(f.point(w), keep=True), True
-    first, scale = float(np.linalg.norm(here.slope.gradient)), None
-    for left in reversed(range(STEPS + 1)):
-        w, slope = here.point.w, here.slope.gradient + penalty * here.point.w
-        size, goal = float(np.linalg.norm(slope)), math.sqrt(2.0 * weight * gap * abs(here.value)) + ROUNDING * first
-        if size <= goal or not left or expired():
+    first, scale = float(np.linalg.norm(current.slope.gradient)), None
+    for steps_left in reversed(range(MAX_NEWTON_STEPS + 1)):
+        w, slope = current.point.w, current.slope.gradient + penalty * current.point.w
+        size, goal = float(np.linalg.norm(slope)), math.sqrt(2.0 * weight * gap * abs(current.value)) + ROUNDING * first
+        if size <= goal or not steps_left or expired():
             break
         try:
-            hessian = f.hessian(here.point)
+            hessian = f.hessian(current.point)
             assert hessian is not None
-            if form is None and math.prod(f.shape) <= FORMED and f.structure.hessian:
+            if form is None and math.prod(f.shape) <= MAX_DENSE_HESSIAN and f.structure.hessian:
                 step = _cholesky_solver(hessian.matrix + np.diag(penalty.ravel()))(slope.ravel()).reshape(f.shape)
             else:
                 scale = hessian.diagonal() + penalty if scale is None else scale
@@ -166,11 +170,11 @@ def newton(
                 step = _conjugate_gradients(hessian, penalty, slope, scale, rtol)
         except Expired:
             break
-        there = _descent(f, here, w - step, lambda v: 0.5 * float(np.vdot(penalty * v, v)))
-        if there is None:
+        trial = _backtrack(f, current, w - step, lambda v: 0.5 * float(np.vdot(penalty * v, v)))
+        if trial is None:
             break
-        here = there
-    return here, size <= max(goal, math.sqrt(SETTLED) * float(np.linalg.norm(penalty * here.point.w)))
+        current = trial
+    return current, size <= max(goal, math.sqrt(OPTIMALITY_TOL) * float(np.linalg.norm(penalty * current.point.w)))
 
 
 def _conjugate_gradients(hessian: Hessian, penalty: Array, slope: Array, scale: Array, rtol: float) -> Array:
@@ -181,7 +185,7 @@ def _conjugate_gradients(hessian: Hessian, penalty: Array, slope: Array, scale: 
     shape, own = slope.shape, penalty.ravel()
     H = LinearOperator(2 * (own.size,), lambda v: hessian.times(v.reshape(shape)).ravel() + own * v, dtype=float)
     M = diags_array(1.0 / np.where(scale > 0.0, scale, 1.0).ravel())
-    return np.asarray(cg(H, slope.ravel(), rtol=min(rtol, 0.1), maxiter=PRODUCTS, M=M)[0].reshape(shape))
+    return np.asarray(cg(H, slope.ravel(), rtol=min(rtol, 0.1), maxiter=MAX_HESSIAN_PRODUCTS, M=M)[0].reshape(shape))
 
 
 def _cholesky_solver(H: Array) -> Callable[[Array], Array]:
@@ -195,21 +199,23 @@ def _cholesky_solver(H: Array) -> Callable[[Array], Array]:
     return lambda b: cho_solve(factor, b)
 
 
-def _descent(f: SmoothFunction, here: Evaluation, new: Array, penalty: Callable[[Array], float]) -> Evaluation | None:
+def _backtrack(
+    f: SmoothFunction, current: Evaluation, new: Array, penalty: Callable[[Array], float]
+) -> Evaluation | None:
     """The evaluation at the first of ever shorter steps towards ``new`` that descends; None where none does."""
-    old, start = here.value + penalty(here.point.w), here.point.w
+    old, start = current.value + penalty(current.point.w), current.point.w
     share = 1.0
     while share > ROUNDING and (new != start).any():
         w = start + share * (new - start) if share < 1.0 else new
-        there = f.evaluate(f.point(w, here.point.intercept), keep=True)
-        if there.value + penalty(w) <= old + ROUNDING * abs(old):
-            return there
+        trial = f.evaluate(f.point(w, current.point.intercept), keep=True)
+        if trial.value + penalty(w) <= old + ROUNDING * abs(old):
+            return trial
         share *= 0.5
     return None
 
 
 def minimize_with_penalty(
-    f: SmoothFunction, ball: ConstraintSet, level: float, here: Evaluation, tol: float
+    f: SmoothFunction, ball: ConstraintSet, level: float, current: Evaluation, tol: float
 ) -> tuple[Evaluation, bool]:
     """The minimiser of f plus ``level`` times the norm of a ball, and whether it has reached the relative gap.
 
@@ -221,27 +227,27 @@ def minimize_with_penalty(
     least = 0.0 if isinstance(f, QuadraticForm) else f.structure.least  # forms are those of squares
     held, bound = np.delete(np.arange(f.shape[0]), free), structure.free_bound if len(free) else 0.0
 
-    def evaluate(here: Evaluation) -> tuple[Evaluation, float, float]:
+    def evaluate(current: Evaluation) -> tuple[Evaluation, float, float]:
         """An evaluation, the penalised value, and the gap."""
-        w, g = here.point.w, here.slope.gradient
+        w, g = current.point.w, current.slope.gradient
         norm = flat.norm(w[held])
-        value = here.value + level * norm
+        value = current.value + level * norm
         # The norm of the minimiser is at most what the penalised value can still fall by, over the level.
         above = max(flat.level(g[held]) - level, 0.0) * max(norm, (value - least) / level)
         slopes = bound * float(np.abs(g[free]).sum())
-        return here, value, inner(g, w) + level * norm + above + slopes
+        return current, value, inner(g, w) + level * norm + above + slopes
 
     def at(w: Array) -> Evaluation:
-        return f.evaluate(f.point(w, here.intercept), keep=True)
+        return f.evaluate(f.point(w, current.intercept), keep=True)
 
-    (here, value, gap), damping = evaluate(here), 0.0
-    for _ in range(STEPS):
-        if gap <= (0.0 if tol <= GAP_SETTLED else tol * abs(value)) or expired():
+    (current, value, gap), damping = evaluate(current), 0.0
+    for _ in range(MAX_NEWTON_STEPS):
+        if gap <= (0.0 if tol <= WORKING_SET_GAP else tol * abs(value)) or expired():
             break
-        w, g = here.point.w, here.slope.gradient
+        w, g = current.point.w, current.slope.gradient
         try:
             features = np.append(held[working_set(flat, w[held], g[held], level, SMALLEST)], free)
-            model = FeatureModel(f, ball, here.point, g, features, damping)
+            model = FeatureModel(f, ball, current.point, g, features, damping)
         except Expired:
             break
         norm, slopes = flat.norm(w[held]), inner(g[free], w[free]) + bound * float(np.abs(g[free]).sum())
@@ -251,24 +257,24 @@ def minimize_with_penalty(
         penalty = replace(model.ball, radius=math.inf)
         own = model.columns, model.slope, penalty, model.start
         new = model.parameter(minimize_group_l1(*own, level, goal, free=model.free, bound=model.bound).w)
-        there, share = evaluate(at(new)), 1.0
+        trial, share = evaluate(at(new)), 1.0
         rounding, raised = 4.0 * UNIT * abs(value), min(max(4.0 * damping, 1.0), MOST_DAMPING)
-        while there[1] >= value - rounding and not (there[1] <= value + rounding and there[2] < gap):
+        while trial[1] >= value - rounding and not (trial[1] <= value + rounding and trial[2] < gap):
             share *= 0.5
             if share <= UNIT or expired():
                 break
-            there = evaluate(at(w + share * (new - w)))
+            trial = evaluate(at(w + share * (new - w)))
         else:
-            here, value, gap = there
+            current, value, gap = trial
             damping = 0.5 * damping if share == 1.0 else raised
             continue
         if damping == raised or expired():
             break
         damping = raised  # a model without curvature proposes points far away
-    return here, gap <= tol * abs(value)
+    return current, gap <= tol * abs(value)
 
 
-def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array) -> tuple[Array, bool]:
+def minimize_by_radius(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array) -> tuple[Array, bool]:
     r"""The minimiser over the ball of radius r with :math:`\mu(r) = \lambda r^{k-1}`, and whether it was found.
 
     With :math:`\lambda(r) = \mu(r) / r^{k-1}`, which decreases in r, :math:`r^{1-k}` is about linear in
@@ -278,7 +284,7 @@ def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Arr
     decides its multiplier, or where the multiplier is the one that is due.
     """
     power = norm_power(ball)
-    zero = at_zero(f, ball)
+    zero = evaluate_at_zero(f, ball)
     steepest = multiplier(resized(ball, 1.0), zero.slope.gradient) or 0.0
     if not steepest > (weight if power == 1.0 else 0.0):
         return zero.point.w, True
@@ -289,49 +295,51 @@ def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Arr
         high = math.exp(min(math.log(high), math.log(steepest / weight) / (power - 1.0)))
     if not high > ZERO_RADIUS:
         return zero.point.w, True
-    norm, w, value = own_norm(ball, start), start, zero.value
+    norm, w, value = ball_norm(ball, start), start, zero.value
     curvature = 0.0 if norm > 0.0 else curvature_at_zero(f, ball, zero)
     radius = norm if norm > 0.0 else min(high, steepest / curvature if curvature > 0.0 else 1.0)
-    before, share = (steepest, 0.0) if power == 1.0 else None, GAP_SHARE
-    known, stalled, slope = False, 0, 1.0 / steepest
-    for _ in range(SOLVES):
-        found = _minimize(f, resized(ball, radius), w, share * weight * radius**power / (abs(value) or 1.0))
-        w, value = found.w, found.value
-        norm = min(own_norm(ball, w) or radius, radius)  # a rough solve may end at zero, where it began
-        level = (found.multiplier or 0.0) / radius ** (power - 1.0)
-        slack = 0.0 if share == LEAST_SHARE else math.sqrt(share)  # of rough multipliers
+    previous, share = (steepest, 0.0) if power == 1.0 else None, GAP_SHARE
+    radius_found, stalled, slope = False, 0, 1.0 / steepest
+    for _ in range(MAX_SOLVES):
+        result = _minimize(f, resized(ball, radius), w, share * weight * radius**power / (abs(value) or 1.0))
+        w, value = result.w, result.value
+        norm = min(ball_norm(ball, w) or radius, radius)  # a rough solve may end at zero, where it began
+        level = (result.multiplier or 0.0) / radius ** (power - 1.0)
+        slack = 0.0 if share == MIN_GAP_SHARE else math.sqrt(share)  # of rough multipliers
         if level > weight:
             low = max(low, radius - slack * radius)
         else:
             high = min(high, norm + slack * norm)
-        here = level, norm**linear
+        current = level, norm**linear
         # The difference of two radii that are the same up to their accuracy says nothing.
-        if before is not None and level != before[0] and abs(here[1] / (before[1] or 1.0) - 1.0) > RADIUS_ACCURACY:
-            slope = (before[1] - here[1]) / (before[0] - level)
-        x, before = here[1] + slope * (weight - level), here
-        way = math.log(x) / linear - math.log(radius) if x > 0.0 else math.inf if level > weight else -math.inf
-        new = radius * math.exp(min(max(way, -math.log(FACTOR)), math.log(FACTOR)))
+        if previous is not None and level != previous[0] and abs(current[1] / (previous[1] or 1.0) - 1.0) > RADIUS_TOL:
+            slope = (previous[1] - current[1]) / (previous[0] - level)
+        x, previous = current[1] + slope * (weight - level), current
+        log_step = math.log(x) / linear - math.log(radius) if x > 0.0 else math.inf if level > weight else -math.inf
+        new = radius * math.exp(min(max(log_step, -math.log(MAX_FACTOR)), math.log(MAX_FACTOR)))
         if not low <= new <= high:
-            most = min(high, FACTOR * radius)  # a form of moments has no least value, and no root is known to be below
+            most = min(
+                high, MAX_FACTOR * radius
+            )  # a form of moments has no least value, and no root is known to be below
             new = math.sqrt(low) * math.sqrt(most) if low > 0.0 else 0.5 * most
-        change, stalled = abs(new / radius - 1.0), stalled + (found.status is Status.MAX_ITER)
-        known = share == LEAST_SHARE and (change <= RADIUS_ACCURACY or high <= low * (1.0 + RADIUS_ACCURACY))
-        if known or expired() or stalled == STALLS or not new > ZERO_RADIUS:
+        change, stalled = abs(new / radius - 1.0), stalled + (result.status is Status.MAX_ITER)
+        radius_found = share == MIN_GAP_SHARE and (change <= RADIUS_TOL or high <= low * (1.0 + RADIUS_TOL))
+        if radius_found or expired() or stalled == MAX_STALLS or not new > ZERO_RADIUS:
             break
-        share, radius = min(max(change**2, LEAST_SHARE), GAP_SHARE), new
-    return w, (known and not stalled) or abs(level - weight) <= math.sqrt(GAP_SHARE) * weight
+        share, radius = min(max(change**2, MIN_GAP_SHARE), GAP_SHARE), new
+    return w, (radius_found and not stalled) or abs(level - weight) <= math.sqrt(GAP_SHARE) * weight
 
 
-def at_zero(f: SmoothFunction, ball: ConstraintSet) -> Evaluation:
+def evaluate_at_zero(f: SmoothFunction, ball: ConstraintSet) -> Evaluation:
     """The evaluation at zero, where entries that the ball leaves free are at their minimum."""
     zero = f.evaluate(f.point(np.zeros(f.shape)))
     free = ball.structure(f.shape).free
     if not len(free):
         return zero
-    found = _minimize(f, resized(ball, ZERO_RADIUS), None, GAP_SHARE)
+    result = _minimize(f, resized(ball, ZERO_RADIUS), None, GAP_SHARE)
     w = np.zeros(f.shape)
-    w[free] = found.w[free]
-    return f.evaluate(f.point(w, found.intercept))
+    w[free] = result.w[free]
+    return f.evaluate(f.point(w, result.intercept))
 
 
 def curvature_at_zero(f: SmoothFunction, ball: ConstraintSet, zero: Evaluation) -> float:
@@ -346,5 +354,5 @@ def curvature_at_zero(f: SmoothFunction, ball: ConstraintSet, zero: Evaluation) 
 
 def _minimize(f: SmoothFunction, ball: ConstraintSet, start: Array | None, tol: float) -> Result:
     return raise_if_interrupted(
-        minimize(f, ball, start=inside(ball, start, f.shape), tol=tol, max_iter=ITERATIONS, record=0)
+        minimize(f, ball, start=nearest_feasible(ball, start, f.shape), tol=tol, max_iter=MAX_SOLVE_ITER, record=0)
     )

@@ -33,7 +33,7 @@ def plot_path(model: Any, ax: Any = None, *, most: int = 10) -> Any:
         How many coefficients, the largest at the chosen radius, are drawn in colour and named.
     """
     check_is_fitted(model, "path_")
-    ax, path, names = _axes(ax, model.radius_), model.path_, model._names_of_features()
+    ax, path, names = _axes(ax, model.radius_), model.path_, model._feature_names()
     coefs, d = path.coefs.reshape(len(path.radii), -1), path.coefs.shape[-1]
     if coefs.shape[1] > d:
         names = [f"{name}, {output}" for output in model._output_names(coefs.shape[1] // d) for name in names]

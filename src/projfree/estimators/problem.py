@@ -32,14 +32,14 @@ from projfree.sets import Constrained, ConstraintSet, LpBall, NormBall, Positive
 from projfree.sets.base import resized
 
 #: ``(w, intercept) -> (coefficients of shape (d,) or (d, k), intercept)``.
-Back = Callable[[Array, Any], tuple[Array, Array]]
+ToCoefficients = Callable[[Array, Any], tuple[Array, Array]]
 
 #: The shift and the divisor of each column.
 Scaling = tuple[Array, Array]
 #: Losses of the residual alone whose intercept is searched for: targets may be shifted for them.
-OF_RESIDUALS = (Huber, Quantile, BiWeight)
+RESIDUAL_LOSSES = (Huber, Quantile, BiWeight)
 #: A column that others explain up to this part of it is taken for a combination of them: its residual is rounding.
-EXPLAINED = 1e-12
+COLLINEAR_TOL = 1e-12
 #: The kinds of norms; aliases stand for a kind with an exponent.
 NORMS, ALIASES = ("lp", "group", "schatten"), {"l1": ("lp", 1.0), "l2": ("lp", 2.0), "nuclear": ("schatten", 1.0)}
 #: Free coefficients of losses other than squares may be this many times as large as the range of the targets.
@@ -58,7 +58,7 @@ class Problem:
     """
 
     objective: Objective
-    raw: Back
+    raw: ToCoefficients
     scaling: Scaling | None
     free: tuple[int, ...] = ()
     eliminated: bool = False
@@ -74,18 +74,18 @@ def make_problem(
     data, scaling = rows.data, None  # this checks the sizes of entries and the weights, whatever is done with them
     free = free_columns(free, data.shape(())[0], model)
     if rows.task is not None:
-        return _tasks(rows, loss, intercept, standardize, free, model)
+        return _task_problem(rows, loss, intercept, standardize, free, model)
     if free and is_squared(loss) and not is_constrained(model):
-        return _partialled(rows, loss, intercept, standardize, free)
+        return _partial_out_problem(rows, loss, intercept, standardize, free)
     if standardize:  # a view, also of sparse rows; centring keeps the intercept small, and with it its rounding
         scaling = _scaling(data, standardize, centre=intercept)
         data = data.standardized(*scaling)
-    if not (intercept and type(loss) in OF_RESIDUALS):
+    if not (intercept and type(loss) in RESIDUAL_LOSSES):
         return Problem(Objective(loss, data, fit_intercept=intercept), data.column_stats.raw, scaling, free)
     # The median is an order statistic, the same in every storage and order of rows; the intercept that is searched for
     # is then small, and with it its rounding.
     centre = data.quantile(0.5)
-    objective = Objective(loss, data.with_targets(partial(_less, centre)), fit_intercept=True)
+    objective = Objective(loss, data.with_targets(partial(_subtract, centre)), fit_intercept=True)
     return Problem(objective, lambda w, b: data.column_stats.raw(w, b + centre), scaling, free)
 
 
@@ -96,38 +96,38 @@ def _scaling(data: Data, given: bool | Scaling, *, centre: bool) -> Scaling:
     return own.mean if centre else np.zeros(data.shape(())), own.deviation(data.rounding_units, 1.0)
 
 
-def _less(centre: Array, y: Array) -> Array:
+def _subtract(centre: Array, y: Array) -> Array:
     """Targets about a centre."""
     return np.asarray(y - centre)
 
 
-def _partialled(
+def _partial_out_problem(
     rows: TrainingSet, loss: Loss, intercept: bool, standardize: bool | Scaling, free: tuple[int, ...]
 ) -> Problem:
     X = rows.X.toarray() if is_sparse(rows.X) else np.asarray(rows.X)
-    kept = np.setdiff1d(np.arange(X.shape[1]), free)
+    penalised = np.setdiff1d(np.arange(X.shape[1]), free)
     block = UnpenalisedBlock(np.asarray(X[:, list(free)], dtype=np.float64), rows.weight, intercept)
-    features, targets = block.residuals(X[:, kept]), block.residuals(rows.y)
-    data, scaling = as_data(features.rest, targets.rest, rows.weight), None
-    scale = np.ones(len(kept))
+    features, targets = block.residuals(X[:, penalised]), block.residuals(rows.y)
+    data, scaling = as_data(features.residual, targets.residual, rows.weight), None
+    scale = np.ones(len(penalised))
     if standardize:
         scaling = _scaling(data, standardize, centre=False)
         data, scale = data.standardized(*scaling), scaling[1]
-    errors = targets.error, features.error / scale, targets.left, features.left / scale
+    errors = targets.error, features.error / scale, targets.span_error, features.span_error / scale
     errors_of_table = TableErrors(*(float(np.linalg.norm(each)) for each in errors))
     data.column_stats = replace(data.column_stats, errors=errors_of_table)
 
     def raw(w: Array, _: Any) -> tuple[Array, Array]:
         inner = data.column_stats.raw(w)[0]
-        outer, constant = block.coefficients(targets.along - features.along @ inner)
+        outer, constant = block.coefficients(targets.coordinates - features.coordinates @ inner)
         coef = np.empty((X.shape[1], *w.shape[1:]))
-        coef[kept], coef[list(free)] = inner, outer
+        coef[penalised], coef[list(free)] = inner, outer
         return coef, constant
 
     return Problem(Objective(loss, data), raw, scaling, eliminated=True)
 
 
-def _tasks(
+def _task_problem(
     rows: TrainingSet, loss: Loss, intercept: bool, standardize: bool | Scaling, free: tuple[int, ...], model: Any
 ) -> Problem:
     from projfree.data.sparse import TaskData, spread_out  # brings in SciPy's sparse arrays
@@ -145,7 +145,7 @@ def _tasks(
     if constant:  # one more feature, that no ball holds
         X, scale = np.column_stack([X, np.ones(len(X))]), np.append(scale, 1.0)
     elif intercept:  # centred first: large means would be rounded
-        (X, Xm), (yc, ym) = _centred(X, task, rows), _centred(y[:, None], task, rows)
+        (X, Xm), (yc, ym) = _center_by_task(X, task, rows), _center_by_task(y[:, None], task, rows)
         Xm, yc, ym = Xm / scale, yc[:, 0], ym[:, 0]
         # Entries are rounded three times, and the means left over are rounding of sums of centred entries.
         sizes = _root_mean_square(yc, rows), _root_mean_square(X / scale, rows)
@@ -164,15 +164,15 @@ def _tasks(
     return Problem(Objective(loss, data), raw, scaling, tuple(range(d - d // len(scale), d)) if constant else ())
 
 
-def _centred(Z: Array, task: Array, rows: TrainingSet) -> tuple[Array, Array]:
+def _center_by_task(Z: Array, task: Array, rows: TrainingSet) -> tuple[Array, Array]:
     """Rows less the mean of their task, and these means.
 
     Means that are large beside the deviations are rounded by more than the deviations are, so their rest is
     subtracted too.
     """
-    first = _means(Z, task, rows)
+    first = _task_means(Z, task, rows)
     Z = Z - first[task]
-    second = _means(Z, task, rows)
+    second = _task_means(Z, task, rows)
     return Z - second[task], first + second
 
 
@@ -181,7 +181,7 @@ def _root_mean_square(Z: Array, rows: TrainingSet) -> float:
     return float(np.sqrt(np.tensordot(s / s.sum(), Z * Z, axes=1).sum()))
 
 
-def _means(Z: Array, task: Array, rows: TrainingSet) -> Array:
+def _task_means(Z: Array, task: Array, rows: TrainingSet) -> Array:
     """The weighted mean of each task, 0 where it has no rows."""
     s = np.ones(len(Z)) if rows.weight is None else rows.weight
     total = np.bincount(task, weights=s, minlength=rows.tasks)
@@ -196,14 +196,14 @@ def _means(Z: Array, task: Array, rows: TrainingSet) -> Array:
 class Residuals:
     """Residuals of columns from the block, their coordinates in its basis, and the errors of each column.
 
-    Root mean squares: ``left`` bounds the part of a column that still lies in the span of the block, ``error`` all
-    other differences between it and the exact residual.
+    Root mean squares: ``span_error`` bounds the part of a column that still lies in the span of the block, and
+    ``error`` all other differences between it and the exact residual.
     """
 
-    rest: Array
-    along: Array
+    residual: Array
+    coordinates: Array
     error: Array
-    left: Array
+    span_error: Array
 
 
 class UnpenalisedBlock:
@@ -218,60 +218,60 @@ class UnpenalisedBlock:
         s = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
         self.share, self.intercept, self.columns = s / s.sum(), intercept, k
         # The ones are exact: subtracting a multiple of them rounds an entry relative to the difference alone.
-        self.basis, self.triangle, self.kept = np.ones((n, int(intercept))), np.eye(int(intercept)), []
+        self.basis, self.triangle, self.independent = np.ones((n, int(intercept))), np.eye(int(intercept)), []
         self.angles = np.zeros(int(intercept))
         for j in range(k):
-            found = self.residuals(F[:, j])
-            size = self._sizes(found.rest)
+            column = self.residuals(F[:, j])
+            size = self._norms(column.residual)
             if not size:
                 continue
             # The new vector lies in the span up to its own rounding and that of the vectors it was made from.
-            angle = (found.error + np.linalg.norm(self.angles * found.along)) / size
-            self.basis = np.column_stack([self.basis, found.rest / size])
+            angle = (column.error + np.linalg.norm(self.angles * column.coordinates)) / size
+            self.basis = np.column_stack([self.basis, column.residual / size])
             grown = np.eye(len(self.triangle) + 1)
-            grown[:-1, :-1], grown[:-1, -1], grown[-1, -1] = self.triangle, found.along, size
+            grown[:-1, :-1], grown[:-1, -1], grown[-1, -1] = self.triangle, column.coordinates, size
             self.triangle, self.angles = grown, np.append(self.angles, angle)
-            self.kept.append(j)
+            self.independent.append(j)
 
     def residuals(self, Z: Any) -> Residuals:
         """What is left of each column of ``Z`` after a regression on the block."""
-        rest = np.asarray(Z, dtype=np.float64)
-        along: Array = np.zeros((self.basis.shape[1], *rest.shape[1:]))
+        residual = np.asarray(Z, dtype=np.float64)
+        coordinates: Array = np.zeros((self.basis.shape[1], *residual.shape[1:]))
         ones, others = slice(0, int(self.intercept)), slice(int(self.intercept), None)
-        rest, along = self._reduced(rest, along, ones)
-        centred = self._sizes(rest)
+        residual, coordinates = self._project_out(residual, coordinates, ones)
+        centred = self._norms(residual)
         for part in (others, ones, others):  # twice is enough: Giraud, Langou and Rozloznik (2005)
-            rest, along = self._reduced(rest, along, part)
-        gone = self._sizes(rest) <= EXPLAINED * centred
+            residual, coordinates = self._project_out(residual, coordinates, part)
+        gone = self._norms(residual) <= COLLINEAR_TOL * centred
         theta = float(np.linalg.norm(self.angles))
         n, k = self.basis.shape
         # An entry is rounded a few times for each vector of the basis, relatively to the centred column; the basis
         # leaves the span by the angle theta; and of a column that is set to zero, all that was left is missing.
-        error = (UNIT * 8.0 * (k + 1) + 2.0 * theta + np.where(gone, EXPLAINED, 0.0)) * centred
-        left = (UNIT * 3.0 * n + theta) * centred  # inner products of n terms
-        return Residuals(np.where(gone, 0.0, rest), along, error, left)
+        error = (UNIT * 8.0 * (k + 1) + 2.0 * theta + np.where(gone, COLLINEAR_TOL, 0.0)) * centred
+        span_error = (UNIT * 3.0 * n + theta) * centred  # inner products of n terms
+        return Residuals(np.where(gone, 0.0, residual), coordinates, error, span_error)
 
-    def _reduced(self, rest: Array, along: Array, part: slice) -> tuple[Array, Array]:
+    def _project_out(self, residual: Array, coordinates: Array, part: slice) -> tuple[Array, Array]:
         """One round of projection with a part of the basis."""
         Q = self.basis[:, part]
-        moved = (Q.T * self.share) @ rest
-        along = along.copy()
-        along[part] += moved
-        return rest - Q @ moved, along
+        moved = (Q.T * self.share) @ residual
+        coordinates = coordinates.copy()
+        coordinates[part] += moved
+        return residual - Q @ moved, coordinates
 
-    def _sizes(self, Z: Array) -> Any:
+    def _norms(self, Z: Array) -> Any:
         """The root of the weighted mean square of each column."""
         return np.sqrt(np.tensordot(self.share, Z * Z, axes=1))
 
-    def coefficients(self, along: Array) -> tuple[Array, Array]:
+    def coefficients(self, coordinates: Array) -> tuple[Array, Array]:
         """Coefficients of the free columns, and the intercept, from coordinates in the basis."""
         from scipy.linalg import solve_triangular
 
-        found = solve_triangular(self.triangle, along) if len(along) else along
+        solution = solve_triangular(self.triangle, coordinates) if len(coordinates) else coordinates
         constant = int(self.intercept)
-        coef = np.zeros((self.columns, *along.shape[1:]))
-        coef[self.kept] = found[constant:]
-        return coef, found[0] if constant else np.zeros(along.shape[1:])
+        coef = np.zeros((self.columns, *coordinates.shape[1:]))
+        coef[self.independent] = solution[constant:]
+        return coef, solution[0] if constant else np.zeros(coordinates.shape[1:])
 
 
 # ---------------------------------------------------------------------- the set
@@ -295,7 +295,7 @@ def make_ball(model: Any, rows: TrainingSet, problem: Problem, radius: float) ->
     if groups is not None:
         if norm != "group":
             raise ValueError(f"`feature_groups` needs `norm='group'`, got {shown(norm)}.")
-        groups = labels(groups)
+        groups = group_labels(groups)
         groups = tuple(np.delete(groups, list(free_columns(model.free, len(groups), model))).tolist())
     if isinstance(norm, ConstraintSet):
         ball = norm
@@ -337,7 +337,7 @@ def _free_bound(rows: TrainingSet, intercept: bool) -> float:
     return FREE_FACTOR * max(1.0, float(size))
 
 
-def labels(groups: Any) -> tuple[int, ...]:
+def group_labels(groups: Any) -> tuple[int, ...]:
     """Labels of any kind as whole numbers; a list of lists of columns names the groups one after the other."""
     if isinstance(groups, Sequence) and groups and all(isinstance(g, list | tuple | np.ndarray) for g in groups):
         owner = [(int(column), k) for k, members in enumerate(groups) for column in members]
@@ -362,11 +362,11 @@ def radius_of(ball: ConstraintSet) -> float | None:
 
 def ball_through(ball: ConstraintSet, w: Array) -> ConstraintSet:
     """The ball with ``w`` on its boundary."""
-    through: ConstraintSet = resized(ball, own_norm(ball, w) or ZERO_RADIUS)
+    through: ConstraintSet = resized(ball, ball_norm(ball, w) or ZERO_RADIUS)
     return through
 
 
-def own_norm(ball: ConstraintSet, w: Array) -> float:
+def ball_norm(ball: ConstraintSet, w: Array) -> float:
     """The norm of the ball behind a set, of the part of ``w`` that lies in it."""
     outer, inner = ball.ball if isinstance(ball, Constrained) else ball, inner_ball(ball)
     w = outer.split(w)[0] if isinstance(outer, WithFree) else w
@@ -375,7 +375,7 @@ def own_norm(ball: ConstraintSet, w: Array) -> float:
     return inner.norm(w)
 
 
-def inside(ball: ConstraintSet, w: Array | None, shape: tuple[int, ...]) -> Array | None:
+def nearest_feasible(ball: ConstraintSet, w: Array | None, shape: tuple[int, ...]) -> Array | None:
     """``w`` if it lies in the set, else the nearest point; None where there is no way to it."""
     if w is None or w.shape != shape or not np.isfinite(w).all():
         return None

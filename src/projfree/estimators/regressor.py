@@ -15,13 +15,13 @@ from projfree.checks import Array, flag, positive, shown
 from projfree.data import Data, as_data
 from projfree.data.convert import is_dask
 from projfree.data.gram import Gram
-from projfree.estimators.base import LinearModel, PreparedFit, SingleFit, warn_if_short
+from projfree.estimators.base import FitSetup, LinearModel, SingleFit, warn_if_not_converged
 from projfree.estimators.cv import CrossValidated
-from projfree.estimators.dask import lazy_on_dask
-from projfree.estimators.inputs import TrainingSet, refuse_dates, row_weights
+from projfree.estimators.dask import dask_aware
+from projfree.estimators.inputs import TrainingSet, check_sample_weight, refuse_dates
 from projfree.estimators.problem import Problem
-from projfree.estimators.robust import BIWEIGHT, HUBER, prepare_quantile, prepare_robust, residual_scale
-from projfree.estimators.scores import Explained, explained, explained_part, has_deviance, prediction_sums
+from projfree.estimators.robust import BIWEIGHT, HUBER, robust_scale, setup_quantile, setup_robust
+from projfree.estimators.scores import DevianceSums, d2_score, explained_fraction, has_deviance, prediction_sums
 from projfree.losses import BiWeight, Gamma, Huber, Poisson, Quantile, Squared
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
@@ -32,16 +32,16 @@ from projfree.run.result import raise_if_interrupted
 log = logging.getLogger(__name__)
 
 #: Quantiles are smoothed by this part of the loss at zero where they are scored and nothing else.
-SCORED = 1e-4
+PATH_SMOOTHING = 1e-4
 #: Squares of smaller targets are lost to underflow.
-LEAST_TARGET = 1e-150
+MIN_TARGET = 1e-150
 #: Moments about the mean that are a smaller part than this of those about the centre of the sums are too inexact.
-LEAST_VARIATION = 1e-8
+MIN_VARIATION = 1e-8
 #: Losses that are made without a look at the data.
-PLAIN: dict[str, type[Loss]] = {"squared": Squared, "poisson": Poisson, "gamma": Gamma}
+LOSSES: dict[str, type[Loss]] = {"squared": Squared, "poisson": Poisson, "gamma": Gamma}
 
 
-def _keeps_moments(model: Any) -> bool:
+def _supports_partial_fit(model: Any) -> bool:
     """Whether rows can be added: moments serve squares alone."""
     if model.loss == "squared" or is_squared(model.loss):
         return True
@@ -59,9 +59,9 @@ class Regression(LinearModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _targets(self, y: Array, weight: Array | None) -> tuple[Array, Array | None]:
         refuse_dates("y", y)
         y = np.asarray(y, dtype=np.float64)
-        if 0.0 < (largest := np.abs(y).max()) < LEAST_TARGET:
+        if 0.0 < (largest := np.abs(y).max()) < MIN_TARGET:
             raise ValueError(
-                f"`y` must have a largest size of at least {LEAST_TARGET:g}, got {largest:.3g}; "
+                f"`y` must have a largest size of at least {MIN_TARGET:g}, got {largest:.3g}; "
                 "multiply it by a constant."
             )
         return y, weight
@@ -75,17 +75,17 @@ class Regression(LinearModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
             return self.loss
         if self.loss == "quantile":
             return Quantile(self.quantile)
-        if self.loss in PLAIN:
-            return PLAIN[self.loss]()
+        if self.loss in LOSSES:
+            return LOSSES[self.loss]()
         if self.loss not in ("huber", "biweight"):
-            names = ", ".join(map(repr, (*PLAIN, "huber", "biweight", "quantile")))
+            names = ", ".join(map(repr, (*LOSSES, "huber", "biweight", "quantile")))
             raise ValueError(f"`loss` must be one of {names} or a Loss, got {shown(self.loss)}.")
         if isinstance(rows.X, Data):
             raise ValueError(
                 f"`loss={self.loss!r}` takes its scale from single residuals, which {type(rows.X).__name__} does "
                 "not show; give the loss with a scale, e.g. `Huber(1.0)`."
             )
-        scale = residual_scale(rows.y, rows.weight)
+        scale = robust_scale(rows.y, rows.weight)
         return Huber(HUBER * scale) if self.loss == "huber" else BiWeight(BIWEIGHT * scale)
 
     def _path_loss(self, rows: TrainingSet) -> Loss:
@@ -95,32 +95,34 @@ class Regression(LinearModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         loss = self._loss(rows)
         if self.loss == "quantile" and isinstance(loss, Quantile):
             f = self._problem(rows, loss).objective
-            excess = SCORED * float(f.reported(f.point(np.zeros(f.shape))))
+            excess = PATH_SMOOTHING * float(f.reported(f.point(np.zeros(f.shape))))
             return replace(loss, delta=loss.delta / f.structure.smoothing_error * excess) if excess > 0.0 else loss
         return loss
 
-    def _shaped(self, coef: Array, intercept: Any) -> tuple[Array, Any]:
+    def _to_coef(self, coef: Array, intercept: Any) -> tuple[Array, Any]:
         return coef.T.copy(), float(intercept) if np.ndim(intercept) == 0 else intercept
 
-    def _scores_of(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> Array:
-        found = explained(loss, y, u, weight)
-        return found if len(y) > 1 or has_deviance(loss) else np.full(found.shape, np.nan)
+    def _score_predictions(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> Array:
+        scores = d2_score(loss, y, u, weight)
+        return scores if len(y) > 1 or has_deviance(loss) else np.full(scores.shape, np.nan)
 
-    def _array_score(self, X: Any, y: Any, sample_weight: Any) -> float:
+    def _score_arrays(self, X: Any, y: Any, sample_weight: Any) -> float:
         if not has_deviance(self.loss_):
-            return super()._array_score(X, y, sample_weight)
+            return super()._score_arrays(X, y, sample_weight)
         y = np.asarray(y, dtype=np.float64)
         y = self.loss_.targets(y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y)
-        return float(explained(self.loss_, y, self._linear(X)[:, None], row_weights(sample_weight, y))[0])
+        return float(
+            d2_score(self.loss_, y, self._linear_predictor(X)[:, None], check_sample_weight(sample_weight, y))[0]
+        )
 
-    def _data_score(self, data: Data) -> float:
-        step = Explained(self.loss_, np.asarray(self.intercept_), data.mean_target())
-        return float(explained_part(*prediction_sums(data, step, self.coef_).reshape(3, -1)).mean())
+    def _score_data(self, data: Data) -> float:
+        step = DevianceSums(self.loss_, np.asarray(self.intercept_), data.mean_target())
+        return float(explained_fraction(*prediction_sums(data, step, self.coef_).reshape(3, -1)).mean())
 
-    @lazy_on_dask
+    @dask_aware
     def predict(self, X: Any) -> Array:
         """The predictions, of shape (n,) or (n, k); ``X`` may be a path, as for `fit`, and is then read in chunks."""
-        scores = self._linear(X)  # says so if there was no fit
+        scores = self._linear_predictor(X)  # says so if there was no fit
         return self.loss_.mean(scores)
 
 
@@ -254,14 +256,14 @@ class ConstrainedRegressor(Regression, SingleFit):
     def _penalty_weight(self, n: float) -> float:
         return 2.0 * positive("alpha", self.alpha) / n
 
-    def _prepare(self, rows: TrainingSet, start: Array | None, left: Callable[[], float | None]) -> PreparedFit:
+    def _setup(self, rows: TrainingSet, start: Array | None, time_left: Callable[[], float | None]) -> FitSetup:
         if self.loss == "quantile":
-            return prepare_quantile(self, rows, start, left)
+            return setup_quantile(self, rows, start, time_left)
         if self.loss in ("huber", "biweight") or isinstance(self.loss, BiWeight):
-            return prepare_robust(self, rows, start, left)
-        return super()._prepare(rows, start, left)
+            return setup_robust(self, rows, start, time_left)
+        return super()._setup(rows, start, time_left)
 
-    @available_if(_keeps_moments)
+    @available_if(_supports_partial_fit)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedRegressor:
         """Add rows to those of earlier calls, and fit all of them: squares need no more than sums of products.
 
@@ -277,7 +279,7 @@ class ConstrainedRegressor(Regression, SingleFit):
         """
         if self._gram is None and hasattr(self, "coef_"):
             log.warning("`partial_fit` begins anew: the rows of `fit` are not kept, nor the moments of a loaded model.")
-        gram = _moments_with(self, self._gram, X, y, sample_weight)
+        gram = _add_to_moments(self, self._gram, X, y, sample_weight)
         _fit_moments(self, gram)
         self._gram = gram
         return self
@@ -352,13 +354,13 @@ class ConstrainedRegressorCV(Regression, CrossValidated):
     (1.0, (2, 8, 5), (8, 10))
     """
 
-    _kind = ConstrainedRegressor
+    _estimator_class = ConstrainedRegressor
 
 
 # ---------------------------------------------------------------------- squares from moments
 
 
-def _moments_with(model: Any, gram: Gram | None, X: Any, y: Any, sample_weight: Any) -> Gram:
+def _add_to_moments(model: Any, gram: Gram | None, X: Any, y: Any, sample_weight: Any) -> Gram:
     """The moments with these rows added to a copy, so that a failure changes nothing."""
     if isinstance(X, Data) or is_dask(X):
         raise TypeError("`partial_fit` takes arrays, part by part; give Data to `fit`, which reads it chunk by chunk.")
@@ -368,7 +370,7 @@ def _moments_with(model: Any, gram: Gram | None, X: Any, y: Any, sample_weight: 
                 f"`partial_fit` keeps no rows, and `{name}` needs them, got {shown(getattr(model, name))}; use `fit`."
             )
     if gram is not None:
-        model._linear(X)  # which refuses other columns
+        model._linear_predictor(X)  # which refuses other columns
     rows = model._training_set(X, y, sample_weight)
     if rows.weight is not None and rows.weight.any():  # rows that count nothing are no rows
         rows = rows.part(np.flatnonzero(rows.weight))
@@ -385,11 +387,11 @@ def _moments_with(model: Any, gram: Gram | None, X: Any, y: Any, sample_weight: 
 
 def _fit_moments(model: Any, gram: Gram) -> None:
     """Minimise the mean squared error of all rows so far, and take over what is found."""
-    left, intercept = model._countdown(), flag("fit_intercept", model.fit_intercept)
+    time_left, intercept = model._start_countdown(), flag("fit_intercept", model.fit_intercept)
     scaling, scaled = None, gram
     if flag("standardize", model.standardize):
         about = np.diag(gram.moment(gram.mean))
-        if np.any(about <= LEAST_VARIATION * np.diag(gram.moment(gram.shift[: gram.d]))):
+        if np.any(about <= MIN_VARIATION * np.diag(gram.moment(gram.shift[: gram.d]))):
             raise ValueError("`standardize=True` needs columns that vary; leave out constant ones, or use `fit`.")
         scaling = gram.mean if intercept else np.zeros(gram.d), np.sqrt(about)
         scaled = gram.standardized(*scaling)
@@ -402,10 +404,10 @@ def _fit_moments(model: Any, gram: Gram) -> None:
     rows = TrainingSet(np.zeros((1, gram.d)), np.zeros((1, *gram.outputs)), np.array([gram.total_weight]))
     problem = Problem(form, raw, scaling)  # type: ignore[arg-type]  # a form answers all that is asked
     start = model.result_.w if hasattr(model, "result_") else None
-    prepared = model._on_ball(rows, problem, start, left)
+    setup = model._setup_on_ball(rows, problem, start, time_left)
     # Ctrl-C leaves the model as it was, without the new rows, so that the call can be repeated.
-    settings = {**model._settings(prepared, left), "callbacks": ()}
-    result = raise_if_interrupted(minimize(form, prepared.ball, **settings))
+    settings = {**model._minimize_options(setup, time_left), "callbacks": ()}
+    result = raise_if_interrupted(minimize(form, setup.ball, **settings))
 
     def at(w: Array) -> Any:
         return scaled.intercept(w) if intercept else None
@@ -413,5 +415,5 @@ def _fit_moments(model: Any, gram: Gram) -> None:
     own = result.certificate  # on the form; that of the rows, which `verify` checks, has intercepts
     proof = replace(own, loss=Squared(), intercept=at(own.w), witness_intercept=at(own.witness))
     result = replace(result, intercept=at(result.w), certificate=proof)
-    model._set_attributes(prepared.problem, prepared.ball, result, Squared())
-    warn_if_short(model, result, model.tol, unsolved=prepared.unsolved)
+    model._set_attributes(setup.problem, setup.ball, result, Squared())
+    warn_if_not_converged(model, result, model.tol, failure=setup.failure)

@@ -26,7 +26,7 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import State
 
 KIND = "model"
-CLASSES = (
+ESTIMATORS = (
     "ConstrainedRegressor",
     "ConstrainedClassifier",
     "ConstrainedRegressorCV",
@@ -35,9 +35,9 @@ CLASSES = (
     "MatrixCompletionCV",
 )
 #: What only a fit needs: written where it is plain, left out where it is an object.
-FOR_FITS = ("cv", "scoring", "random_state")
+FIT_ONLY = ("cv", "scoring", "random_state")
 #: Parts of a result that no saved model has.
-DROPPED = ("state", "plan")
+OMITTED_FIELDS = ("state", "plan")
 
 #: Parameters that are never written, and never taken from a file: objects of the user's, places to write to, and tables
 #: that a fit has kept in its own form.
@@ -83,10 +83,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     if getattr(model, "steps", None) and hasattr(model.steps[0][1], "transformers_"):
         (_, encoder), (_, model) = model.steps
     name, types = type(model).__name__, _types_of(model)
-    if name not in CLASSES or not (hasattr(model, "result_") or hasattr(model, "factors_")):
-        raise TypeError(f"`save` takes a fitted model, one of {', '.join(CLASSES)}, got {shown(model)}.")
+    if name not in ESTIMATORS or not (hasattr(model, "result_") or hasattr(model, "factors_")):
+        raise TypeError(f"`save` takes a fitted model, one of {', '.join(ESTIMATORS)}, got {shown(model)}.")
     parameters = {key: value for key, value in model.get_params(deep=False).items() if key not in NEVER_SAVED}
-    for key in set(FOR_FITS) & set(parameters):
+    for key in set(FIT_ONLY) & set(parameters):
         parameters[key] = parameters[key] if isinstance(parameters[key], bool | int | float | str) else None
     fitted = {key: value for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
     tree: dict[str, Any] = {"class": name}
@@ -122,42 +122,42 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     tree = persist.load(path, kind=KIND)
     try:
-        return _model(tree)
-    except _UnknownError as error:
+        return _build_model(tree)
+    except _UnknownTypeError as error:
         message = f"{str(path)!r} needs {error}, which this projfree does not know; upgrade projfree."
         raise ValueError(message) from error
     except Exception as error:  # settings are checked where they are made, each in its own way
-        why = error if isinstance(error, DamageError) else f"it holds no model ({type(error).__name__})"
+        why = error if isinstance(error, InvalidModelError) else f"it holds no model ({type(error).__name__})"
         message = f"{str(path)!r} is damaged: {why}; restore it from a copy, or save again."
         raise ValueError(message) from error
 
 
-def _model(tree: Any) -> Any:
-    need(isinstance(tree, dict) and tree.get("class") in CLASSES, "it holds no model")
+def _build_model(tree: Any) -> Any:
+    require(isinstance(tree, dict) and tree.get("class") in ESTIMATORS, "it holds no model")
     cls = getattr(importlib.import_module("projfree.estimators"), tree["class"])
     types, parameters, fitted = _types_of(cls), tree["parameters"], tree["fitted"]
-    need(isinstance(parameters, dict), "its parameters are no mapping")
-    need(isinstance(fitted, dict), "its fitted attributes are no mapping")
+    require(isinstance(parameters, dict), "its parameters are no mapping")
+    require(isinstance(fitted, dict), "its fitted attributes are no mapping")
     for name in parameters:
         known = name in cls._get_param_names() or name in NEVER_SAVED
-        need(known, f"{cls.__name__} has no parameter {shown(name)}")
+        require(known, f"{cls.__name__} has no parameter {shown(name)}")
     model = cls(**{name: decode(value, types) for name, value in parameters.items() if name not in NEVER_SAVED})
     for name, value in fitted.items():  # not those of methods, properties or private attributes
         plain = name.isidentifier() and name.endswith("_") and not name.startswith("_")
-        need(plain and not hasattr(cls, name), f"{shown(name)} is no fitted attribute")
+        require(plain and not hasattr(cls, name), f"{shown(name)} is no fitted attribute")
         setattr(model, name, decode(value, types))
-    getattr(model, "_check_parts", partial(check_linear, model))()
+    getattr(model, "_check_parts", partial(check_linear_model, model))()
     if tree.get("encoder") is None:
         return model
     from sklearn.pipeline import Pipeline
 
     encoder = unpack_encoder(tree["encoder"])
     names = list(encoder.get_feature_names_out())
-    need(names == list(getattr(model, "feature_names_in_", ())), "its encoder belongs to another model")
+    require(names == list(getattr(model, "feature_names_in_", ())), "its encoder belongs to another model")
     return Pipeline([("encoder", encoder), ("model", model)])
 
 
-class _UnknownError(Exception):
+class _UnknownTypeError(Exception):
     """A class that only a newer projfree has."""
 
 
@@ -167,19 +167,19 @@ def encode(value: Any, where: str, types: dict[str, type]) -> Any:
         return value
     if isinstance(value, np.ndarray):
         objects = value.dtype.hasobject
-        return _tagged("objects", [encode(v, where, types) for v in value.tolist()]) if objects else value
+        return _tag("objects", [encode(v, where, types) for v in value.tolist()]) if objects else value
     if isinstance(value, list | tuple):
         return type(value)(encode(item, where, types) for item in value)
     if isinstance(value, dict):
-        return _tagged("pairs", [(encode(k, where, types), encode(v, where, types)) for k, v in value.items()])
+        return _tag("pairs", [(encode(k, where, types), encode(v, where, types)) for k, v in value.items()])
     if isinstance(value, Status):
-        return _tagged("status", value.name)
+        return _tag("status", value.name)
     if isinstance(value, Trace):
-        return _tagged("trace", value.columns())
+        return _tag("trace", value.columns())
     if types.get(type(value).__name__) is type(value):
-        left_out = DROPPED if isinstance(value, Result) else ()
+        left_out = OMITTED_FIELDS if isinstance(value, Result) else ()
         names = [each.name for each in fields(cast("Any", value)) if each.name not in left_out]
-        return _tagged(type(value).__name__, {name: encode(getattr(value, name), where, types) for name in names})
+        return _tag(type(value).__name__, {name: encode(getattr(value, name), where, types) for name in names})
     raise TypeError(
         f"`save` cannot write `{where}` = {shown(value)}; it writes numbers, strings, arrays, and losses, sets and "
         "solvers of projfree."
@@ -204,67 +204,69 @@ def decode(value: Any, types: dict[str, type]) -> Any:
         out[:] = [decode(item, types) for item in content]
         return out
     if name not in types:
-        raise _UnknownError(shown(name))
-    inside = {key: decode(item, types) for key, item in content.items()}
+        raise _UnknownTypeError(shown(name))
+    decoded = {key: decode(item, types) for key, item in content.items()}
     if name == "Result":
-        inside["state"] = State(t=inside["n_iter"], x=Point(inside["w"]))
-    return types[name](**inside)
+        decoded["state"] = State(t=decoded["n_iter"], x=Point(decoded["w"]))
+    return types[name](**decoded)
 
 
-def _tagged(name: str, content: Any) -> dict[str, Any]:
+def _tag(name: str, content: Any) -> dict[str, Any]:
     return {"type": name, "fields": content}
 
 
 # ---------------------------------------------------------------------- what a saved model must look like
 
 
-class DamageError(ValueError):
+class InvalidModelError(ValueError):
     """What is wrong with a saved model, for the sentence about its folder."""
 
 
-def need(condition: Any, what: str) -> None:
+def require(condition: Any, what: str) -> None:
     """Raise unless a condition holds."""
     if not condition:
-        raise DamageError(what)
+        raise InvalidModelError(what)
 
 
-def finite(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
+def check_finite(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
     """An array of finite floats with one of the given shapes."""
-    need(isinstance(value, np.ndarray | float | int | np.generic), f"{name} is no array of numbers")
+    require(isinstance(value, np.ndarray | float | int | np.generic), f"{name} is no array of numbers")
     array = np.asarray(value)
-    need(array.dtype.kind in "fiu" and bool(np.isfinite(array).all()), f"{name} has entries that are no finite numbers")
-    need(
+    require(
+        array.dtype.kind in "fiu" and bool(np.isfinite(array).all()), f"{name} has entries that are no finite numbers"
+    )
+    require(
         not shapes or array.shape in shapes, f"{name} has the shape {array.shape}, not {' or '.join(map(str, shapes))}"
     )
     return array
 
 
-def check_linear(model: Any) -> None:
+def check_linear_model(model: Any) -> None:
     """Raise where the parts of a linear model are not what a fit leaves, or do not fit each other."""
     held = vars(model)
     for name, kind in {"loss_": Loss, "ball_": ConstraintSet, "result_": Result}.items():
-        need(isinstance(held.get(name), kind), f"{name} is no {kind.__name__}")
+        require(isinstance(held.get(name), kind), f"{name} is no {kind.__name__}")
     d = held.get("n_features_in_")
-    need(isinstance(d, int) and d > 0, "n_features_in_ is no number of features")
-    coef = finite("coef_", held.get("coef_"))
-    need(coef.ndim in (1, 2) and coef.shape[-1] == d, f"coef_ has the shape {coef.shape} for {d} features")
-    finite("intercept_", held.get("intercept_"), (), coef.shape[:-1])
+    require(isinstance(d, int) and d > 0, "n_features_in_ is no number of features")
+    coef = check_finite("coef_", held.get("coef_"))
+    require(coef.ndim in (1, 2) and coef.shape[-1] == d, f"coef_ has the shape {coef.shape} for {d} features")
+    check_finite("intercept_", held.get("intercept_"), (), coef.shape[:-1])
     names = held.get("feature_names_in_", ["x"] * d)
-    need(len(names) == d and all(isinstance(name, str) for name in names), f"feature_names_in_ has not {d} names")
+    require(len(names) == d and all(isinstance(name, str) for name in names), f"feature_names_in_ has not {d} names")
     rows = coef.shape[:-1]
     for name in {"classes_", "tasks_"} & set(held):
         labels = held[name]
         several = isinstance(labels, np.ndarray) and labels.ndim == 1 and len({*labels.tolist()}) == len(labels) > 0
-        need(several, f"{name} is no array of different labels")
+        require(several, f"{name} is no array of different labels")
         if name == "tasks_" or "tasks_" not in held:
             own = ((2,), (1,)) if name == "classes_" and len(labels) == 2 else (labels.shape,)
-            need(rows in own, f"coef_ has not a row for each of {name}")
+            require(rows in own, f"coef_ has not a row for each of {name}")
     result, proof = held["result_"], held["result_"].certificate
-    need(held["ball_"].contains(finite("result_.w", result.w)), "result_.w lies outside the ball")
-    need(
-        np.array_equal(result.w, finite("its certificate", proof.w)),
+    require(held["ball_"].contains(check_finite("result_.w", result.w)), "result_.w lies outside the ball")
+    require(
+        np.array_equal(result.w, check_finite("its certificate", proof.w)),
         "its certificate is about another point than result_",
     )
-    finite("the witness", proof.witness, result.w.shape)
-    bound, value = result.bound, float(finite("result_.value", result.value, ()))
-    need(bound is None or bound <= value + 1e-6 * abs(value) + 1e-12, "result_.bound is above the value")
+    check_finite("the witness", proof.witness, result.w.shape)
+    bound, value = result.bound, float(check_finite("result_.value", result.value, ()))
+    require(bound is None or bound <= value + 1e-6 * abs(value) + 1e-12, "result_.bound is above the value")

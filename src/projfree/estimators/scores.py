@@ -21,7 +21,7 @@ def has_deviance(loss: Loss) -> bool:
     return not math.isfinite(loss.smoothness)
 
 
-def terms(loss: Loss, u: Array, y: Array, mean: Array) -> tuple[Array, Array, Array]:
+def deviance_terms(loss: Loss, u: Array, y: Array, mean: Array) -> tuple[Array, Array, Array]:
     """For each row the loss of a linear prediction, that of the mean of the targets, and the rounding of both.
 
     The loss is the deviance for Poisson and Gamma losses, else the square.
@@ -37,19 +37,19 @@ def terms(loss: Loss, u: Array, y: Array, mean: Array) -> tuple[Array, Array, Ar
     )
 
 
-def explained(loss: Loss, y: Array, u: Array, weight: Array | None = None) -> Array:
+def d2_score(loss: Loss, y: Array, u: Array, weight: Array | None = None) -> Array:
     r"""D2 for Poisson and Gamma losses, else R2: one less the loss of ``u`` over that of the mean of the targets.
 
     As in scikit-learn's `PoissonRegressor` and `r2_score`, of each of m models: ``u`` has the shape (n, m) or
     (n, m, k). The mean over outputs where there are several.
     """
     share = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
-    found = terms(loss, u, y[:, None], np.average(y, axis=0, weights=weight))
-    parts = explained_part(*(np.tensordot(share, each, axes=1) for each in found))
+    losses = deviance_terms(loss, u, y[:, None], np.average(y, axis=0, weights=weight))
+    parts = explained_fraction(*(np.tensordot(share, each, axes=1) for each in losses))
     return parts if y.ndim == 1 else parts.mean(axis=1)
 
 
-def explained_part(own: Array, null: Array, rounding: Array) -> Array:
+def explained_fraction(own: Array, null: Array, rounding: Array) -> Array:
     """One less the ratio of two losses; what is no more than rounding counts as zero.
 
     Constant targets leave nothing to explain: as for `r2_score` of scikit-learn, the part is 1 where all of them are
@@ -68,28 +68,28 @@ def predicted_classes(u: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Correct(Step):
+class CorrectWeight(Step):
     """The weight of the rows whose label is that of the largest score."""
 
     classes: Array
     b: Array
 
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        guess = self.classes[predicted_classes(images[0] + self.b)]
+    def block(self, rows: Rows, *predictions: Array) -> tuple[Array | None, Array]:
+        guess = self.classes[predicted_classes(predictions[0] + self.b)]
         return None, np.array([weigh((guess == rows.y).astype(np.float64), rows.s).sum()])
 
 
 @dataclass(frozen=True, eq=False)
-class Explained(Step):
+class DevianceSums(Step):
     """For each output the weighted losses of predictions and of a mean, and their rounding."""
 
     loss: Loss
     b: Array
     mean: Array
 
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        found = np.broadcast_arrays(*terms(self.loss, images[0] + self.b, rows.y, self.mean))
-        return None, np.ravel([np.atleast_1d(weigh(each, rows.s).sum(axis=0)) for each in found])
+    def block(self, rows: Rows, *predictions: Array) -> tuple[Array | None, Array]:
+        losses = np.broadcast_arrays(*deviance_terms(self.loss, predictions[0] + self.b, rows.y, self.mean))
+        return None, np.ravel([np.atleast_1d(weigh(each, rows.s).sum(axis=0)) for each in losses])
 
 
 def prediction_sums(data: Data, step: Step, coef: Array) -> Array:
