@@ -1,4 +1,4 @@
-"""What all linear estimators share: their parameters, `fit` from rows to attributes, and what a fitted model says."""
+"""Base class of the linear estimators: their parameters, `fit`, and the methods of a fitted model."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ from projfree.run.result import raise_if_interrupted
 from projfree.sets import ConstraintSet
 from projfree.solvers import Plan, plan
 
-#: How `validate_data` of scikit-learn is to check features.
+#: Arguments of scikit-learn's `validate_data` for features.
 VALIDATION: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
-#: Scalings that differ by no more than the default tolerance make the same problem.
+#: Relative difference below which two scalings count as equal: the default tolerance of a fit.
 SCALING_TOL = 1e-6
-#: Settings that say how a fit has read its rows.
+#: Parameters that determine how `fit` reads its rows; `verify` uses their values at the time of the fit.
 DATA_PARAMS = ("norm", "p", "fit_intercept", "free", "task", "class_weight")
 
 
 @dataclass(frozen=True, eq=False)
 class FitSetup:
-    """A problem that waits for its solver.
+    """The problem of a fit, its constraint set and the starting point.
 
-    ``start_is_optimal`` says that the start is only to be certified, and ``failure`` why its radius is not that of
-    the penalised problem; it is empty where it is.
+    ``start_is_optimal`` is True if the start already solves the problem and only needs a certificate. ``failure`` is
+    the text of a warning if the radius does not match that of the penalised problem, else empty.
     """
 
     problem: Problem
@@ -69,7 +69,7 @@ class FitSetup:
 
 @dataclass(eq=False, repr=False)
 class LinearModel:
-    """The parameters of every linear estimator, and what they do with rows."""
+    """Base class of the linear estimators. Subclasses define the targets, the loss and the scores."""
 
     loss: Any = "squared"
     _: KW_ONLY
@@ -97,41 +97,41 @@ class LinearModel:
     # ------------------------------------------------------------------ what regressors and classifiers define
 
     def _targets(self, y: Array, weight: Array | None) -> tuple[Array, Array | None]:
-        """The targets as the loss takes them, and the weights of the rows."""
+        """Convert the targets to the form that the loss expects, and return them with the sample weights."""
         raise NotImplementedError
 
     def _encode_data_targets(self, data: Data) -> Data:
-        """Data with its targets as the loss takes them, converted where the rows are."""
+        """Convert the targets of `Data` to the form that the loss expects, where the rows are stored."""
         return data
 
     def _loss(self, rows: TrainingSet) -> Loss:
-        """The loss, with a first guess at its scale where that depends on a fit."""
+        """Return the loss. A scale that depends on a fit is a first estimate."""
         raise NotImplementedError
 
     def _path_loss(self, rows: TrainingSet) -> Loss:
-        """The loss of the paths of a search."""
+        """Return the loss that cross-validation paths minimise."""
         return self._loss(rows)
 
     def _to_coef(self, coef: Array, intercept: Any) -> tuple[Array, Any]:
-        """``coef_`` and ``intercept_`` from coefficients of shape (d,) or (d, k)."""
+        """Convert coefficients of shape (d,) or (d, k) and an intercept to ``coef_`` and ``intercept_``."""
         raise NotImplementedError
 
     def _score_predictions(self, loss: Loss, y: Array, u: Array, weight: Array | None) -> Array:
-        """The default scores of m models by their linear predictions, of shape (n, m) or (n, m, k)."""
+        """Return the default score of each of m models, from linear predictions of shape (n, m) or (n, m, k)."""
         raise NotImplementedError
 
     def _score_arrays(self, X: Any, y: Any, sample_weight: Any) -> float:
-        """The default score of rows at hand."""
+        """Return the default score on arrays."""
         return float(super().score(X, y, sample_weight))  # type: ignore[misc]  # of scikit-learn's mixin
 
     def _score_data(self, data: Data) -> float:
-        """The default score, from sums that are formed where the rows are."""
+        """Return the default score on `Data`, from sums that are computed where the rows are stored."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------ rows, problem and set
 
     def _training_set(self, X: Any, y: Any, sample_weight: Any, client: Any = None) -> TrainingSet:
-        """Features, targets and weights of a fit, checked together."""
+        """Validate features, targets and weights together."""
         X, y, sample_weight = convert_external(X, y, sample_weight, client)
         if isinstance(X, Data):
             return TrainingSet(self._encode_data_targets(check_training_data(self, X, y, sample_weight)), np.zeros(0))
@@ -149,28 +149,28 @@ class LinearModel:
         return TrainingSet(X, y, weight, task, len(self.tasks_))
 
     def _problem(self, rows: TrainingSet, loss: Loss) -> Problem:
-        # `verify` gives the scaling of the fit.
+        # `verify` sets `standardize` to the scaling of the fit.
         scaling = self.standardize if isinstance(self.standardize, tuple) else flag("standardize", self.standardize)
         return make_problem(rows, loss, flag("fit_intercept", self.fit_intercept), scaling, self.free, self)
 
     def _single_fit_model(self) -> Any:
-        """The estimator of a single fit with these settings."""
+        """Return an estimator that makes one fit with these parameters."""
         return clone(self)
 
     def explain(self, X: Any, y: Any = None, sample_weight: Any = None) -> Plan:
-        """What `fit` would do with these rows: a `Plan`, from the shape of the problem alone; nothing is run.
+        """Return the `Plan` of `fit` for these rows: the problem, the solver, and why it was chosen. Nothing is run.
 
-        The plan depends on neither the radius nor the scale of a loss, which a fit may have to find first.
+        The plan depends on the shape of the problem, but not on the radius or on the scale of a loss.
         """
         model = self._single_fit_model()
         rows = model._training_set(X, y, sample_weight)
         problem = model._problem(rows, model._loss(rows))
         return plan(problem.objective, make_ball(model, rows, problem, 1.0))
 
-    # ------------------------------------------------------------------ what a fit leaves
+    # ------------------------------------------------------------------ fitted attributes
 
     def _set_attributes(self, problem: Problem, ball: ConstraintSet, result: Result, loss: Loss) -> None:
-        vars(self).pop("_gram", None)  # the moments of other rows
+        vars(self).pop("_gram", None)  # moments of an earlier `partial_fit`
         self.coef_, self.intercept_ = self._to_coef(*problem.raw(result.w, result.intercept))
         self.loss_, self.ball_, self.radius_ = loss, ball, radius_of(ball)
         self.standardize_ = problem.scaling is not None
@@ -180,10 +180,10 @@ class LinearModel:
         self.multipliers_ = active_constraints(ball, result.multipliers)
 
     def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Verification:
-        """Check the certificate and the coefficients against the data of the fit, in a few reads and without a run.
+        """Check the certificate and the coefficients against the data, in a few reads and without a run.
 
-        The rows are those that were given to `fit`; they are read as the fit has read them, whatever settings were
-        changed since.
+        Give the rows that were given to `fit`. They are read with the parameters of the fit, even if `set_params` has
+        changed these since.
         """
         check_is_fitted(self, "coef_")
         model = copy.copy(self)
@@ -197,14 +197,14 @@ class LinearModel:
             if problem.eliminated
             else model._matches_certificate(problem, rows)
         )
-        if problem.scaling is not None:  # a scaling that is not that of these columns makes another problem
+        if problem.scaling is not None:  # with another scaling, the certificate would be about another problem
             model.standardize = True
             own = model._problem(rows, self.loss_).scaling
             same = same and own is not None and _scalings_agree(own, problem.scaling, shifted=not model.fit_intercept)
         return replace(outcome, ok=outcome.ok and same)
 
     def _matches_certificate(self, problem: Problem, rows: TrainingSet) -> bool:
-        """Whether the coefficients are those of the certified point, up to the rounding of sums over the rows."""
+        """Return whether the coefficients equal those of the certificate, up to the rounding of sums over rows."""
         proof, data = self.result_.certificate, rows.data
         coef, intercept = self._to_coef(*problem.raw(proof.w, proof.intercept))
         sizes = np.abs(coef) @ data.column_stats.largest + np.abs(intercept)
@@ -213,7 +213,7 @@ class LinearModel:
         return bool(close and np.all(np.abs(intercept - self.intercept_) <= rounding * (sizes + np.max(sizes))))
 
     def _has_mean_square(self, value: float, rows: TrainingSet) -> bool:
-        """Whether the coefficients have this mean square on the columns as they were given, up to rounding."""
+        """Return whether the mean squared error on the unscaled columns equals ``value``, up to rounding."""
         X, y = np.asarray(rows.X.toarray() if is_sparse(rows.X) else rows.X, dtype=np.float64), rows.y
         s = np.ones(len(y)) if rows.weight is None else rows.weight
         terms = np.abs(X) @ np.abs(self.coef_.T) + np.abs(self.intercept_) + np.abs(y)
@@ -222,20 +222,20 @@ class LinearModel:
             math.sqrt(np.tensordot(s / s.sum(), part * part, axes=1).sum())
             for part in (residual, UNIT * (X.shape[1] + 4.0) * terms)
         )
-        # The residuals of the fit were rounded as well, by about as much.
+        # The fit rounded its residuals by about as much.
         return abs(own - math.sqrt(value)) <= 2.0 * error + UNIT * len(y) * own
 
     def save(self, path: Any) -> None:
-        """Write the fitted model to a folder, without pickle; `projfree.estimators.load` reads it back."""
+        """Save the fitted model to a folder, without pickle; `projfree.load` reads it."""
         from projfree.estimators.saving import save
 
         check_is_fitted(self, "coef_")
         save(self, path)
 
     def coef_frame(self) -> Any:
-        """The coefficients as a pandas table: features as rows, outputs as columns, the intercept last.
+        """Return a data frame of coefficients: a row per feature and one for the intercept, a column per output.
 
-        A single output is the column ``"coefficient"``.
+        With a single output, the column is named ``"coefficient"``.
         """
         import pandas as pd
 
@@ -250,18 +250,18 @@ class LinearModel:
         return list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.coef_.shape[-1])]))
 
     def _output_names(self, k: int) -> list[Any]:
-        """The names of the rows of ``coef_``."""
+        """Return the names of the rows of ``coef_``."""
         return list(self.tasks_ if self._task_column is not None else range(k))
 
     @property
     def _task_column(self) -> Any:
-        """The column of the tasks in the fit, whatever was set since."""
+        """The ``task`` parameter at the time of the fit."""
         return getattr(self, "fit_params_", vars(self))["task"]
 
     # ------------------------------------------------------------------ predictions
 
     def _linear_predictor(self, X: Any) -> Array:
-        """Linear predictions, of shape (n,) or (n, k)."""
+        """Return ``X @ coef + intercept``, of shape (n,) or (n, k)."""
         check_is_fitted(self, "coef_")
         if is_path(X):
             return np.concatenate(
@@ -274,15 +274,15 @@ class LinearModel:
         return linear_predictions(X, self.coef_, self.intercept_, task)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> float:
-        """The accuracy of a classifier; of a regressor R2, and for Poisson and Gamma losses D2.
+        """Return the accuracy of a classifier, R2 of a regressor, and D2 with a Poisson or Gamma loss.
 
-        D2 is the part of the deviance that is explained. Several outputs have the mean of theirs.
+        D2 is the fraction of the deviance that is explained. With several outputs, the score is their mean.
 
         Parameters
         ----------
         X : array, SciPy sparse or data frame of shape (n, d), Dask collection, path or Data
-            Of collections and `Data` the score is made of sums that are formed where the rows are.
-        y : array of shape (n,) or (n, k), or with Parquet the name of a column
+            The score of collections and `Data` is computed from sums that are formed where the rows are stored.
+        y : array of shape (n,) or (n, k), or the name of a Parquet column
         sample_weight : array of shape (n,), optional
         client : distributed.Client, optional
             As in `fit`.
@@ -302,13 +302,13 @@ class LinearModel:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SingleFit(LinearModel):
-    """One fit, over the ball of a radius or of a penalty."""
+    """Base class of estimators that make one fit, with a given radius or penalty."""
 
     radius: float | None = None
     warm_start: bool = False
 
     def _penalty_weight(self, n: float) -> float:
-        """The weight of the penalty beside the mean loss, where the weights of the rows sum to n."""
+        """Return the weight of the penalty relative to the mean loss, if the sample weights sum to ``n``."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> Any:
@@ -317,36 +317,36 @@ class SingleFit(LinearModel):
         Parameters
         ----------
         X : array, SciPy sparse or data frame of shape (n, d), Dask collection, path or Data
-            The path of a .npy file, of a Parquet file or of a folder of those is read chunk by chunk, and so are memory
-            maps larger than a pass keeps in memory. Data from `as_data` holds its targets and weights itself.
+            A path is that of a .npy file, a Parquet file or a folder of Parquet files. Files, and memory maps that
+            exceed the memory of one pass, are read in chunks. `Data` from `as_data` contains targets and weights.
         y : array of shape (n,), or (n, k) for regressors, str or list of str
-            Targets, or labels of any kind; with Parquet also the name of a column, or several.
+            Targets, or class labels of any type; for Parquet also the name of one or several columns.
         sample_weight : array of shape (n,), optional
         client : distributed.Client, optional
-            The cluster that has the rows of a Dask collection or reads a Parquet folder; by default the active one has
-            those of collections.
+            The cluster that stores a Dask collection or reads a Parquet folder; for collections, the active one by
+            default.
         """
         return self._fit(self._training_set(X, y, sample_weight, client))
 
     def _fit(self, rows: TrainingSet, start: Array | None = None) -> Any:
-        """Minimise the loss of these rows over the ball, and set the attributes."""
+        """Minimise the loss over the ball, and set the fitted attributes."""
         time_left = self._start_countdown()
         start = self.result_.w if self.warm_start and hasattr(self, "result_") else start
         setup = self._setup(rows, start, time_left)
         f = setup.problem.objective
         result = minimize(f, setup.ball, **self._minimize_options(setup, time_left))
         self._set_attributes(setup.problem, setup.ball, result, f.loss)
-        raise_if_interrupted(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
+        raise_if_interrupted(result)  # after the attributes are set, so that an interrupted fit can be used
         warn_if_not_converged(self, result, self.tol, failure=setup.failure)
         return self
 
     def _start_countdown(self) -> Callable[[], float | None]:
-        """What is left of the time limit of a fit, which begins now: the penalised problem takes from it too."""
+        """Start the clock of ``time_limit``, and return a function that gives the remaining seconds or None."""
         return countdown(None if self.time_limit is None else positive("time_limit", self.time_limit))
 
     @property
     def _uses_penalty(self) -> bool:
-        """Whether a penalty decides the radius: none was given, and the set is not given either."""
+        """Whether the fit has a penalty in place of a radius: neither a radius nor a set is given."""
         penalised = self.radius is None and not isinstance(self.norm, ConstraintSet)
         if penalised and is_constrained(self):
             raise ValueError(
@@ -356,13 +356,13 @@ class SingleFit(LinearModel):
         return penalised
 
     def _setup(self, rows: TrainingSet, start: Array | None, time_left: Callable[[], float | None]) -> FitSetup:
-        """The problem with its last loss, the ball, and where to begin."""
+        """Build the problem, the ball and the starting point."""
         return self._setup_on_ball(rows, self._problem(rows, self._loss(rows)), start, time_left)
 
     def _setup_on_ball(
         self, rows: TrainingSet, problem: Problem, start: Array | None, time_left: Callable[[], float | None]
     ) -> FitSetup:
-        """A problem on its ball; for a penalty, its minimiser and the ball on whose boundary that lies."""
+        """Build the ball for a problem; with a penalty, from the solution of the penalised problem."""
         if self._uses_penalty:
             from projfree.estimators.penalty import fit_penalised
 
@@ -374,7 +374,7 @@ class SingleFit(LinearModel):
         return FitSetup(problem, ball, nearest_feasible(ball, start, problem.objective.shape))
 
     def _minimize_options(self, setup: FitSetup, time_left: Callable[[], float | None]) -> dict[str, Any]:
-        """The settings of `minimize`."""
+        """Return the keyword arguments of `minimize`."""
         callbacks = () if self.callbacks is None else as_callbacks(self.callbacks)
         return {
             "solver": self.solver,
@@ -389,20 +389,20 @@ class SingleFit(LinearModel):
 
 
 def _scalings_agree(a: Scaling, b: Scaling, *, shifted: bool) -> bool:
-    """Whether two scalings are the same; a shift matters only where no intercept makes up for it."""
+    """Return whether two scalings agree; shifts matter only if no intercept compensates for them."""
     moved = np.abs(a[0] - b[0]) > SCALING_TOL * a[1]
     return np.allclose(a[1], b[1], rtol=SCALING_TOL, atol=0.0) and not (shifted and moved.any())
 
 
 def progress(verbose: Any) -> list[Callable[[Run], Any]]:
-    """The callbacks that ``verbose`` asks for: none, a bar, or a line an iteration."""
+    """Return the callbacks for ``verbose``: none, a progress bar, or one line per iteration."""
     if isinstance(verbose, bool | int) and verbose >= 0:
         return [] if verbose == 0 else [ProgressBar()] if verbose == 1 else [print_iteration]
     raise ValueError(f"`verbose` must be 0, 1 (a progress bar) or 2 (a line an iteration), got {shown(verbose)}.")
 
 
 def warn_if_not_converged(model: Any, result: Result, tol: float, failure: str = "") -> None:
-    """Say why a penalised problem is failure, and by how much a run that no callback ended missed its tolerance."""
+    """Warn if the penalised problem was not solved, or if the run ended above its tolerance without a callback."""
     if failure:
         warnings.warn(f"{type(model).__name__}: {failure}.", ConvergenceWarning, stacklevel=stacklevel())
     status, gap = result.status, result.relative_gap
@@ -411,7 +411,7 @@ def warn_if_not_converged(model: Any, result: Result, tol: float, failure: str =
     kind = "certified relative gap"
     if result.bound is None:
         kind = "relative Frank-Wolfe gap"
-        # A value that is within the tolerance of what the loss is never below cannot be improved.
+        # A value within the tolerance of the lower bound of the loss cannot be improved.
         if gap > 0.0 and result.value - model.loss_.lower_bound <= tol * result.gap / gap:
             return
     warn_about_gap(model, status, result.n_iter, gap, tol, kind)
@@ -420,7 +420,7 @@ def warn_if_not_converged(model: Any, result: Result, tol: float, failure: str =
 def warn_about_gap(
     model: Any, status: Status, n_iter: int, gap: float, tol: float, kind: str = "certified relative gap"
 ) -> None:
-    """Say how large a gap is, why it is no smaller, and what to do about it."""
+    """Warn about a gap above the tolerance: its size, its reason, and what to do."""
     way = {
         Status.MAX_ITER: "raise `max_iter`, loosen `tol`, or try another `solver`",
         Status.TIME_LIMIT: "raise `time_limit`, or loosen `tol`",

@@ -32,7 +32,7 @@ LOSSES: dict[str, Callable[..., Loss]] = {
 
 
 def encode_labels(classes: Array, indices: bool, y: Array) -> Array:
-    """Labels as a loss takes them: indices of classes, or the signs of each class against the others."""
+    """Encode labels for a loss: as class indices, or as the sign of each class against the others."""
     index = np.searchsorted(classes, y)
     if indices:
         return index
@@ -40,17 +40,17 @@ def encode_labels(classes: Array, indices: bool, y: Array) -> Array:
 
 
 def one_hot(classes: Array, y: Array) -> Array:
-    """A row of zeros with a one for each label."""
+    """Return the one-hot encoding of labels."""
     return np.eye(len(classes))[np.searchsorted(classes, y)]
 
 
 def weight_by_class(classes: Array, factors: Array, y: Array) -> Array:
-    """The factor of the class of each label."""
+    """Return the weight of the class of each label."""
     return np.asarray(factors[np.searchsorted(classes, y)])
 
 
 def _models_probabilities(model: Any) -> bool:
-    """Whether the loss models probabilities."""
+    """Return True if the loss models probabilities, else raise AttributeError."""
     kind = LOSSES.get(model.loss) if isinstance(model.loss, str) else type(model.loss)
     if isinstance(kind, type) and issubclass(kind, Logistic | Softmax | SquaredSigmoid):
         return True
@@ -97,8 +97,8 @@ class Classification(LinearModel, ClassifierMixin, BaseEstimator):
         self.classes_ = classes
 
     def _compute_class_weights(self, totals: Array) -> Array:
-        """The weight of each class, where the rows of each have these total weights."""
-        if self.class_weight == "balanced":  # scikit-learn takes weights of rows here since 1.7
+        """Return the weight of each class, given the total sample weight of each class."""
+        if self.class_weight == "balanced":  # scikit-learn uses sample weights here since 1.7
             return np.asarray(totals.sum() / (len(totals) * np.where(totals > 0, totals, 1.0)))
         factors: Array = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
         if factors.min() < 0.0:
@@ -122,7 +122,7 @@ class Classification(LinearModel, ClassifierMixin, BaseEstimator):
         return self.loss
 
     def _to_coef(self, coef: Array, intercept: Any) -> tuple[Array, Any]:
-        if self._loss().coupled:  # softmax does not see a shift of all scores
+        if self._loss().coupled:  # softmax is invariant to a shift of all scores
             intercept = intercept - np.mean(intercept)
         coef = np.atleast_2d(coef.T.copy())
         return coef, np.broadcast_to(intercept, (len(coef),)).copy()
@@ -145,24 +145,24 @@ class Classification(LinearModel, ClassifierMixin, BaseEstimator):
 
     @dask_aware
     def decision_function(self, X: Any) -> Array:
-        """Scores: of the second class with two classes, else one for each."""
+        """Return the score of the second of two classes, or a score for each class."""
         u = self._linear_predictor(X)
         return u[:, 1] - u[:, 0] if u.ndim == 2 and len(self.classes_) == 2 else u
 
     @dask_aware
     def predict(self, X: Any) -> Array:
-        """The labels with the largest scores; ``X`` may be a path, as for `fit`, and is then read in chunks."""
-        u = self.decision_function(X)  # says so if there was no fit
+        """Predict class labels. ``X`` may be a path, as in `fit`, which is read in chunks."""
+        u = self.decision_function(X)  # raises NotFittedError before `classes_` is needed
         labels: Array = self.classes_[predicted_classes(u)]
         return labels
 
     @available_if(_models_probabilities)
     @dask_aware
     def predict_proba(self, X: Any) -> Array:
-        """The probability of each class, of shape (n, n_classes).
+        """Return the probability of each class, of shape (n, n_classes).
 
-        Softmax of the scores for the softmax loss, else the sigmoid of the score; where several classes have a sigmoid
-        each, these are divided by their sum.
+        It is the softmax of the scores for the softmax loss, and the sigmoid of the score otherwise. With one sigmoid
+        per class, these are normalised to sum to one.
         """
         from scipy.special import expit, softmax
 
@@ -172,7 +172,7 @@ class Classification(LinearModel, ClassifierMixin, BaseEstimator):
         if u.ndim == 1:
             return np.column_stack([expit(-u), expit(u)])
         odds = expit(u)
-        # Far from all classes every sigmoid vanishes; scores then decide.
+        # If all sigmoids underflow, use the softmax of the scores.
         total = odds.sum(axis=1, keepdims=True)
         shares: Array = np.where(total > 0, odds / np.where(total > 0, total, 1.0), softmax(u, axis=1))
         return shares
@@ -180,7 +180,7 @@ class Classification(LinearModel, ClassifierMixin, BaseEstimator):
     @available_if(_models_probabilities)
     @dask_aware
     def predict_log_proba(self, X: Any) -> Array:
-        """The logarithm of `predict_proba`."""
+        """Return the logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
             logs: Array = np.log(self.predict_proba(X))
         return logs
@@ -196,30 +196,30 @@ class ConstrainedClassifier(Classification, SingleFit):
     Parameters
     ----------
     loss : {"logistic", "softmax", "squared_sigmoid", "squared_hinge"} or Loss
-        ``"logistic"`` is logistic regression: with two classes one vector of coefficients, with more a matrix with a
-        column for each class and the softmax loss. ``"softmax"`` has a column for each class also where there are two.
-        ``"squared_sigmoid"`` is the squared error of a sigmoid, bounded, for noisy labels, and not convex; with more
-        than two classes each class has its sigmoid against the others. ``"squared_hinge"`` is that of a linear support
-        vector machine, each class against the others, and has no probabilities. A ``Loss`` must be one of labels.
+            ``"logistic"`` is logistic regression: one vector of coefficients for two classes, and the softmax loss with
+            one column per class for more. ``"softmax"`` has one column per class also for two classes.
+            ``"squared_sigmoid"`` is the squared error of a sigmoid: bounded, for noisy labels, and not convex; with
+            more than two classes it is one-versus-rest. ``"squared_hinge"`` is the loss of `LinearSVC`,
+            one-versus-rest, without probabilities. A ``Loss`` must be one for labels.
     norm : {"lp", "group", "schatten", "l1", "l2", "nuclear"} or ConstraintSet
         As in `ConstrainedRegressor`; the coefficients are a matrix, features x classes, with a column for each class.
     p, q : float
-        The exponent of the norm, by default 2, or 1 for ``"schatten"``; for ``"group"`` the one within groups, and q (1
-        by default) the one across them.
+        The exponent of the norm, by default 2, and 1 for ``"schatten"``. For ``"group"``, p is the exponent within
+        groups and q (default 1) the exponent across groups.
     radius : float, optional
-        The radius of the ball. It is used in place of ``C`` where it is given.
+        The radius of the ball. If it is given, ``C`` is ignored.
     C : float
-        Without a radius, the weight of the loss beside a penalty: the fit minimises
+        The weight of the loss relative to the penalty of a fit without a radius, which minimises
 
         .. math:: C \sum_i s_i\,\ell(\langle x_i, w\rangle + b, y_i) + \frac1k \|w\|^k , \qquad k = \min(p, 2) ,
 
-        with q in place of p for groups, and ``radius_`` is the norm of its coefficients, over whose ball the
-        certificate is. That is `LogisticRegression` of scikit-learn, with its l2 penalty for p = 2 and l1 for p = 1.
-        The default of 1 is scikit-learn's, and no better: choose it, or the radius, by cross-validation.
+        with q in place of p for groups. ``radius_`` is then the norm of the coefficients, and the certificate is about
+        the ball of this radius. This is `LogisticRegression` of scikit-learn, with its l2 penalty for p = 2 and its l1
+        penalty for p = 1. The default of 1 is that of scikit-learn; choose ``C`` or the radius by cross-validation.
     fit_intercept : bool
         Whether to fit an intercept for each output. The intercepts are not constrained.
     class_weight : dict, "balanced" or None
-        Weights of classes, as in scikit-learn; they multiply the sample weights.
+        Class weights, as in scikit-learn; they multiply the sample weights.
     solver, tol, max_iter, time_limit, standardize, warm_start, random_state
         As in `ConstrainedRegressor`.
     positive, feature_groups, free, task, verbose, callbacks, signs, order, bounds, constraints
@@ -268,7 +268,7 @@ class ConstrainedClassifierCV(Classification, CrossValidated):
     cv : int, splitter or iterable, optional
         As in scikit-learn; 5 folds by default, stratified.
     scoring : str or callable, optional
-        What is maximised; by default the accuracy. Sample weights reach it where it takes some.
+        The score to maximise, by default the accuracy. Sample weights are passed to it if it accepts them.
 
     Attributes
     ----------

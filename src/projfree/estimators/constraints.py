@@ -1,4 +1,4 @@
-"""Linear constraints on coefficients: what an estimator is given, as rows of the parameter of its problem."""
+"""Linear constraints on coefficients, from the parameters of an estimator to the coordinates of its problem."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from projfree.sets.rows import bounds, order
 
 
 def is_constrained(model: Any) -> bool:
-    """Whether an estimator was given any linear constraints."""
+    """Return whether an estimator has linear constraints."""
     if model.signs is None and model.order is None and model.bounds is None and model.constraints is None:
         return False
     return bool(constraint_rows(model))
 
 
 def constrained_ball(model: Any, ball: ConstraintSet, shape: tuple[int, ...], problem: Any) -> ConstraintSet:
-    """The ball, cut by the constraints that an estimator was given, in the coordinates of its problem."""
+    """Return the intersection of a ball and the constraints, in the coordinates of the problem."""
     if len(shape) > 1:
         raise ValueError(
             f"constraints need one output, got coefficients of shape {shape}; fit one model for each output or class."
@@ -38,7 +38,7 @@ def constrained_ball(model: Any, ball: ConstraintSet, shape: tuple[int, ...], pr
 
 
 def constraint_rows(model: Any) -> list[Rows]:
-    """The rows that the parameters ask for, their columns as they were given."""
+    """Return the constraints of the parameters, with columns as the user named them."""
     rows: list[Rows] = []
     for column, sign in _mapping("signs", model.signs, '{"age": 1}').items():
         if isinstance(sign, bool | np.bool_) or np.ndim(sign) or sign not in (-1, 0, 1):
@@ -63,12 +63,12 @@ def constraint_rows(model: Any) -> list[Rows]:
 
 
 def active_constraints(ball: ConstraintSet, multipliers: Array | None) -> dict[str, float]:
-    """The constraints with a multiplier, and that multiplier."""
+    """Return the nonzero multipliers by the name of their constraint."""
     if not isinstance(ball, Constrained) or multipliers is None:
         return {}
     multipliers_by_name, times = {}, Counter[str]()
     for name, y in zip(ball.names, multipliers, strict=True):
-        times[name] += 1  # several constraints may say the same
+        times[name] += 1  # several constraints may have the same name
         if y != 0.0:
             multipliers_by_name[name if times[name] == 1 else f"{name} ({times[name]})"] = float(y)
     return multipliers_by_name

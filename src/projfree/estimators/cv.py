@@ -1,4 +1,4 @@
-"""Radius and exponent by cross-validation along warm-started paths, as in `LassoCV`."""
+"""Cross-validation of radius and exponent along warm-started paths, as in `LassoCV`."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from projfree.run import ProgressBar
 log = logging.getLogger(__name__)
 
 RULES = ("best", "one_standard_error")
-#: Scores that differ by less than this part count as equal: solutions are no more precise.
+#: Relative difference below which scores count as equal: solutions are no more precise.
 SCORE_TOL = 1e-6
-#: Folds by default, as in scikit-learn.
+#: Default number of folds, as in scikit-learn.
 FOLDS = 5
-#: A path ends when its scores have been below the best one for so many levels.
+#: A path ends when its scores have been below the best one for this many consecutive levels.
 PATIENCE = 10
-#: A grid whose best score is at its end is extended at most so often, each time by a decade.
+#: Maximum number of decades by which a grid is extended if its last score is best.
 MAX_EXTENSIONS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Rows to fit and rows to score, with the scores of the first levels and the last solution.
+    """Training and test rows of a fold, with the scores of the levels so far and the last solution.
 
     A ``scorer`` is called with ``scorer_args``: the features and targets of the rows to score, and other parameters.
     """
@@ -62,7 +62,7 @@ class Fold:
     seconds: float = 0.0
 
     def extend_path(self, model: Any, loss: Loss, levels: Array, *, by_radius: bool) -> Fold:
-        """Go on along the path, until its scores have fallen for ten levels unless radii were given."""
+        """Continue the path; without given radii, stop when the scores have fallen for `PATIENCE` levels."""
         begun, scores = time.perf_counter(), list(self.scores)
         problem = model._problem(self.train, loss)
         solver = PathSolver(model, self.train, problem, by_radius=by_radius, start=self.w)
@@ -76,7 +76,7 @@ class Fold:
         return Fold(self.train, self.test, self.scorer, self.scorer_args, scores, solver.w, seconds)
 
     def compute_scores(self, model: Any, loss: Loss, coefs: Array, intercepts: Array) -> list[float]:
-        """The scores of some models on the rows that are held out."""
+        """Return the scores of several models on the test rows."""
         (X, y, params), test = self.scorer_args, self.test
         if self.scorer is None and not isinstance(test.X, Data):
             u = linear_predictions(test.X, coefs, intercepts, test.task)
@@ -91,15 +91,15 @@ class Fold:
 
 
 def _stack_models(model: Any, problem: Problem, solutions: list[Solution]) -> tuple[Array, Array]:
-    """``coef_`` and ``intercept_`` of solutions, stacked."""
+    """Return ``coef_`` and ``intercept_`` of several solutions, stacked along the first axis."""
     each = [model._to_coef(*problem.raw(w, 0.0 if b is None else b)) for w, b in solutions]
-    # Models without an intercept have one zero for all outputs.
+    # Without an intercept, a single zero stands for all outputs.
     return np.stack([w for w, _ in each]), np.stack([np.broadcast_to(b, w.shape[:-1]) for w, b in each])
 
 
 @dataclass(frozen=True, eq=False)
 class PathScores:
-    """The path of one exponent on all rows, with the scores (levels, folds) of its levels."""
+    """The path of one exponent on all rows, with its scores of shape (levels, folds)."""
 
     model: Any
     solver: PathSolver
@@ -112,7 +112,7 @@ class PathScores:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CrossValidated(LinearModel):
-    """Fits a path for each exponent and fold, scores it, and fits all rows with the best radius."""
+    """Base class of estimators that choose the radius and the exponent by cross-validation."""
 
     radii: Any = 50
     cv: Any = None
@@ -120,22 +120,22 @@ class CrossValidated(LinearModel):
     rule: str = "best"
     n_jobs: int | None = None
 
-    #: The estimator that a fold fits.
+    #: The estimator of a single fit.
     _estimator_class: ClassVar[Any]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **params: Any) -> Any:
-        """Choose radius and exponent, and fit all rows with them.
+        """Choose radius and exponent by cross-validation, and fit all rows with them.
 
         Parameters
         ----------
         X : array, SciPy sparse or data frame of shape (n, d), Dask collection, path or Data
-        y : array of shape (n,), or (n, k) for regressors, or with Parquet the name of a column, or several
+        y : array of shape (n,), or (n, k) for regressors, or the names of one or several Parquet columns
         sample_weight : array of shape (n,), optional
         client : distributed.Client, optional
-            The cluster that has the rows of a Dask collection or reads a Parquet folder; by default the active one has
-            those of collections.
+            The cluster that stores a Dask collection or reads a Parquet folder; for collections, the active one by
+            default.
         **params
-            ``groups`` for the splitter; with metadata routing anything that splitter and scorer ask for.
+            ``groups`` for the splitter; with metadata routing, any metadata that the splitter and the scorer request.
         """
         if self.rule not in RULES:
             raise ValueError(f"`rule` must be one of {', '.join(map(repr, RULES))}, got {shown(self.rule)}.")
@@ -163,7 +163,7 @@ class CrossValidated(LinearModel):
         return exponents
 
     def _single_fit_model(self, p: float | None = None) -> Any:
-        """The estimator of a fold, with one exponent."""
+        """Return the estimator of a single fit with exponent ``p``."""
         names = {each.name for each in fields(self._estimator_class)} - {"verbose", "callbacks"}
         shared = {name: value for name, value in vars(self).items() if name in names}
         p = getattr(self, "p_", self._exponents()[0]) if p is None else p
@@ -177,7 +177,7 @@ class CrossValidated(LinearModel):
     def _folds(
         self, X: Any, y: Any, sample_weight: Any, rows: TrainingSet, params: dict[str, Any], seed: int
     ) -> list[Fold]:
-        """The rows to fit and those to score: of files as of arrays; of Dask collections dealt where they are."""
+        """Return the folds; files are split like arrays, and Dask collections on their workers."""
         split, given = self._route_params(sample_weight, params)
         if not isinstance(X, Data):
             X, y = indexable(X, y)
@@ -189,7 +189,7 @@ class CrossValidated(LinearModel):
         self._refuse_scorer()
         if isinstance(X, ChunkedData):  # its targets are in memory
             parts: list[Any] = self._fold_rows(np.zeros((X.n, 1)), X.y, split)
-        else:  # without a seed the folds are the same in every fit, as they are in memory
+        else:  # without `random_state`, the folds are the same in each fit, as they are for arrays
             seed = 0 if self.random_state is None else seed
             folds = FOLDS if self.cv is None else count("cv", self.cv, lowest=2)
             parts = [tuple(FoldRows(seed, folds, k, inside=side) for side in (False, True)) for k in range(folds)]
@@ -199,7 +199,7 @@ class CrossValidated(LinearModel):
         ]
 
     def _fold_rows(self, X: Any, y: Any, split: dict[str, Any]) -> list[tuple[Array, Array]]:
-        """The numbers of the rows to fit and of those to score of each fold."""
+        """Return the training and test indices of each fold."""
         splitter, name = check_cv(self.cv, y, classifier=is_classifier(self)), type(self).__name__.removesuffix("CV")
         if (self.cv is None or isinstance(self.cv, int | np.integer)) and splitter.get_n_splits() > len(y):
             raise ValueError(
@@ -208,7 +208,7 @@ class CrossValidated(LinearModel):
             )
         folds = list(splitter.split(X, y, **split))
         for k, (train, _) in enumerate(folds if is_classifier(self) and self.fit_intercept else ()):
-            lost = np.setdiff1d(y, np.asarray(y)[train])  # the intercept of such a class has no finite minimum
+            lost = np.setdiff1d(y, np.asarray(y)[train])  # the intercept of a class without rows would be infinite
             if len(lost):
                 raise ValueError(
                     f"`cv` must leave rows of every class to fit, got none of {shown(lost[0])}, which has "
@@ -220,7 +220,7 @@ class CrossValidated(LinearModel):
     def _score_path(
         self, model: Any, rows: TrainingSet, folds: list[Fold], radii: Any, bar: ProgressBar, before: int
     ) -> PathScores:
-        """Score a path in each fold; where the best level is the last one of an automatic grid, go on beyond it."""
+        """Score a path in each fold, and extend an automatic grid while its last level is best."""
         loss, extended = model._path_loss(rows), 0
         if is_constrained(self) and isinstance(radii, int):
             radii = radius_grid(model, [rows, *(fold.train for fold in folds)], loss, radii)
@@ -252,7 +252,7 @@ class CrossValidated(LinearModel):
         return PathScores(model, full_path, levels, radii, scores, np.array([fold.seconds for fold in folds]), extended)
 
     def _select(self, paths: list[PathScores], *, given: bool) -> tuple[int, int]:
-        """Keep what was tried, warn where a better radius may lie outside of it, and choose exponent and radius."""
+        """Set the attributes of the search, warn if the best radius is at the end of its grid, and choose one."""
         shape = len(paths), max(len(one.levels) for one in paths)
         radii, scores = np.full(shape, np.nan), np.full((*shape, paths[0].scores.shape[1]), np.nan)
         for i, one in enumerate(paths):
@@ -262,7 +262,7 @@ class CrossValidated(LinearModel):
         self.cv_results_ = make_cv_results(exponents, radii, scores, np.stack([one.seconds for one in paths]))
         best, at = select_best(scores, "best")
         side = best_end(scores[best])
-        if side and radii.shape[1] > 2 and (given or side > 0):  # of two radii the better one is always at an end
+        if side and radii.shape[1] > 2 and (given or side > 0):  # with two radii, the best is always at an end
             where, way = ("largest", "larger") if side > 0 else ("smallest", "smaller")
             warnings.warn(
                 f"{type(self).__name__}: the best radius, {radii[best, at]:.4g}, is the {where} that was tried, and "
@@ -278,7 +278,7 @@ class CrossValidated(LinearModel):
         return best, at
 
     def _refit(self, rows: TrainingSet, path: PathScores, at: int) -> None:
-        """Fit all rows with the chosen radius, from the solution of the path."""
+        """Fit all rows with the chosen radius, starting from the solution on the path."""
         model, solver, radius = path.model, path.solver, float(path.radii[at])
         solutions = solver.solve(path.levels)
         model.set_params(radius=radius or ZERO_RADIUS, verbose=self.verbose, callbacks=self.callbacks)
@@ -287,7 +287,7 @@ class CrossValidated(LinearModel):
         try:
             model._fit(rows, start=solutions[at][0])
             coefs[at], intercepts[at] = model.coef_, model.intercept_
-        finally:  # also what an interrupted fit has left
+        finally:  # also after an interrupt
             if hasattr(model, "result_"):
                 self.path_ = RadiusPath(float(model.p), path.radii, coefs, intercepts, multipliers)
                 for name, value in vars(model).items():
@@ -296,17 +296,17 @@ class CrossValidated(LinearModel):
                 self.p_, self.radius_ = float(model.p), radius
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **params: Any) -> float:
-        """The score by ``scoring``: by default R2 of predictions, or the accuracy of labels.
+        """Return the score given by ``scoring``, by default R2 for regressors and the accuracy for classifiers.
 
         Parameters
         ----------
         X : array, SciPy sparse or data frame of shape (n, d), Dask collection, path or Data
-        y : array of shape (n,) or (n, k), or with Parquet the name of a column
+        y : array of shape (n,) or (n, k), or the name of a Parquet column
         sample_weight : array of shape (n,), optional
         client : distributed.Client, optional
             As in `fit`.
         **params
-            With metadata routing, what the scorer asks for.
+            With metadata routing, the metadata that the scorer requests.
         """
         if client is not None or isinstance(X, Data) or is_dask(X):
             self._refuse_scorer()
@@ -323,7 +323,7 @@ class CrossValidated(LinearModel):
     # ------------------------------------------------------------------ scorers and metadata
 
     def _refuse_scorer(self) -> None:
-        """Raise where a score would have to look at single rows of data that are elsewhere."""
+        """Raise ValueError if ``scoring`` needs single rows of data that are not in memory."""
         own = "accuracy" if is_classifier(self) else "r2"
         if self.scoring not in (None, own):
             raise ValueError(
@@ -331,7 +331,7 @@ class CrossValidated(LinearModel):
             )
 
     def _route_params(self, sample_weight: Any, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What the splitter and the scorer are given besides rows and targets."""
+        """Return the keyword arguments of the splitter and of the scorer."""
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
             return routed.splitter.split, routed.scorer.score
@@ -346,7 +346,7 @@ class CrossValidated(LinearModel):
         return params, {"sample_weight": np.asarray(sample_weight)} if takes else {}
 
     def get_metadata_routing(self) -> Any:
-        """Where `fit` sends its metadata: to itself, the splitter and the scorer."""
+        """Return the metadata router: `fit` passes metadata to itself, the splitter and the scorer."""
         router = MetadataRouter(owner=self).add_self_request(self)
         router.add(
             splitter=check_cv(self.cv, classifier=is_classifier(self)),
@@ -360,7 +360,7 @@ class CrossValidated(LinearModel):
 
 
 def _select_rows(X: Any, y: Any, given: dict[str, Any], rows: Array) -> tuple[Any, Any, dict[str, Any]]:
-    """Some rows of a table, its targets and what else a scorer is given."""
+    """Select rows of features, targets and further scorer arguments."""
     own = {name: value if value is None else _safe_indexing(value, rows) for name, value in given.items()}
     return _safe_indexing(X, rows), _safe_indexing(y, rows), own
 
@@ -373,7 +373,7 @@ def _accepts_weights(scorer: Any) -> bool:
 
 
 def check_radii(radii: Any) -> Any:
-    """The radii of a search: how many, or which ones, in increasing order."""
+    """Check ``radii``, and return their number or their values in increasing order."""
     if isinstance(radii, int | np.integer):
         return count("radii", radii, lowest=2)  # type: ignore[arg-type]  # NumPy has whole numbers too
     wanted = np.unique(all_finite("radii", real_array("radii", radii)).astype(np.float64))
@@ -386,7 +386,7 @@ def check_radii(radii: Any) -> Any:
 
 
 def select_best(scores: Array, rule: str) -> tuple[int, int]:
-    """The indices of the chosen exponent and radius: ties go to the first exponent and the smallest radius."""
+    """Return the indices of the chosen exponent and radius; ties go to the first exponent and the smallest radius."""
     mean, folds = scores.mean(axis=2), scores.shape[2]
     usable = np.where(np.isfinite(mean), mean, -np.inf)
     if not np.isfinite(usable).any():
@@ -402,9 +402,9 @@ def select_best(scores: Array, rule: str) -> tuple[int, int]:
 
 
 def best_end(scores: Array) -> int:
-    """-1 or 1 where the scores (levels, folds) are best at the first or the last level, else 0.
+    """Return -1 or 1 if the scores (levels, folds) are best at the first or the last level, else 0.
 
-    Radii so large that no ball holds anything back score alike, and then the smallest of them counts as the best.
+    Ties count as the smallest level: radii beyond the norm of the unconstrained minimiser have equal scores.
     """
     mean = scores[np.isfinite(scores).all(axis=1)].mean(axis=1)
     if len(mean) < 2:
@@ -415,9 +415,9 @@ def best_end(scores: Array) -> int:
 
 
 def make_cv_results(exponents: list[float], radii: Array, scores: Array, seconds: Array) -> dict[str, Any]:
-    """``cv_results_`` as in scikit-learn's searches, one entry for each exponent and radius.
+    """Return ``cv_results_`` as in scikit-learn's searches, with one entry for each exponent and radius.
 
-    ``mean_fit_time`` is the time of a path divided by its radii.
+    ``mean_fit_time`` is the time of a path divided by its number of radii.
     """
     tried = np.isfinite(radii)
     p, r, flat = np.broadcast_to(np.array(exponents)[:, None], radii.shape)[tried], radii[tried], scores[tried]

@@ -1,4 +1,4 @@
-"""Predictions for Dask collections: a collection again, block by block and only when it is computed."""
+"""Lazy predictions for Dask collections, computed block by block."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from projfree.data.convert import is_dask, is_dask_block
 
 
 def dask_aware(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a fitted model that answers a Dask collection with one.
+    """Decorate a prediction method so that it maps Dask collections to Dask collections.
 
-    Arrays and frames give a Dask array, whose chunks are unknown where those of ``X`` are; a list of blocks gives a
-    list of delayed arrays, and a single one a delayed array.
+    Arrays and data frames give a Dask array; its chunk sizes are unknown if those of ``X`` are. A list of blocks gives
+    a list of delayed arrays, and a single block a delayed array.
     """
 
     @functools.wraps(method)
@@ -29,7 +29,7 @@ def dask_aware(method: Callable[..., Any]) -> Callable[..., Any]:
 def _blockwise(model: Any, method: str, X: Any) -> Any:
     from dask import delayed
 
-    small_model = copy.copy(model)  # without what predictions do not need, which would travel to every worker
+    small_model = copy.copy(model)  # without the attributes that predictions do not need, to send less to workers
     for name in {"result_", "path_", "cv_results_", "callbacks"} & set(vars(small_model)):
         delattr(small_model, name)
     call, small_model = delayed(_call_on_block), delayed(small_model)
@@ -44,7 +44,7 @@ def _blockwise(model: Any, method: str, X: Any) -> Any:
     else:
         parts, rows = X.to_delayed(optimize_graph=False), (np.nan,) * X.npartitions
         width, names = len(X.columns), X.columns
-    # Its columns are checked at once.
+    # Predict one row now, to check the columns and to find the shape and type of the output.
     example = _call_on_block(model, method, zero_row(model.n_features_in_ if np.isnan(width) else width, names))
     blocks = [
         da.from_delayed(call(small_model, method, part), (n, *example.shape[1:]), dtype=example.dtype)
@@ -54,14 +54,14 @@ def _blockwise(model: Any, method: str, X: Any) -> Any:
 
 
 def refuse_other_columns(model: Any, data: Any) -> None:
-    """Raise what scikit-learn raises where data have other columns than those of the fit."""
+    """Raise the error of scikit-learn if ``data`` has other columns than the fit."""
     width, names, own = data.shape(())[0], data.feature_names, getattr(model, "feature_names_in_", None)
     if width != model.n_features_in_ or not (names is None or own is None or list(names) == list(own)):
         _call_on_block(model, "predict", zero_row(width, names))
 
 
 def zero_row(width: int, names: Any) -> Any:
-    """A row that has the columns of a table, with their names where they have some."""
+    """Return a row of zeros, as a data frame if the columns have names."""
     row = np.zeros((1, width))
     if names is None:
         return row
@@ -71,7 +71,7 @@ def zero_row(width: int, names: Any) -> Any:
 
 
 def _call_on_block(model: Any, method: str, block: Any) -> Any:
-    """What a method says about a block, which may have no rows, as partitions of frames do, and no names."""
+    """Call a method on a block, which may be an empty partition or an array without feature names."""
     if block.shape[0] == 0:
         return _call_on_block(model, method, np.zeros((1, model.n_features_in_)))[:0]
     if hasattr(model, "feature_names_in_") and not hasattr(block, "columns"):

@@ -1,7 +1,7 @@
-"""Text and missing numbers in front of a model: scikit-learn's encoders, saved as plain values.
+"""Preprocessing of tables for the command line: an encoder of text and missing numbers that is saved without pickle.
 
-The encoder is a `ColumnTransformer`: numbers pass, or are imputed by their medians; text becomes one column of zeros
-and ones for each level. It is determined by its columns, levels and medians, which are all that is saved.
+The encoder is a `ColumnTransformer`. Numbers pass through or are imputed by their medians; text columns are one-hot
+encoded. Saving writes its columns, levels and medians.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ MISSING = "(missing)"
 
 
 def table_encoder(numbers: list[str], text: dict[str, Any], *, impute: bool = False) -> Any:
-    """Make an encoder for the columns of a data frame, not yet fitted.
+    """Make an unfitted encoder for the columns of a data frame.
 
     Parameters
     ----------
     numbers : list of str
         Columns of numbers.
     text : dict
-        Columns of text, each with its levels, or with None to learn them. A level that the fit has not seen counts as
-        none of them.
+        Columns of text, each with its levels, or with None to learn them in `fit`. Unknown levels are encoded as zeros.
     impute : bool
-        Whether the median of the fit replaces missing numbers, which pass otherwise.
+        Whether to replace missing numbers by the median of the fit; else they pass through.
 
     Examples
     --------
@@ -57,7 +56,7 @@ def table_encoder(numbers: list[str], text: dict[str, Any], *, impute: bool = Fa
 
 
 def text_columns(frame: Any) -> Any:
-    """A frame with every entry as text without blanks around it, and missing ones as a level of their own."""
+    """Convert entries to stripped text, and missing entries to a level of their own."""
     stripped = frame.astype(object).map(lambda value: str(value).strip())
     return stripped.where(frame.notna(), MISSING).astype(object)
 
@@ -67,7 +66,7 @@ def _level_name(column: str, level: Any) -> str:
 
 
 def pack_encoder(encoder: Any) -> dict[str, Any]:
-    """Columns, levels and medians of a fitted encoder, in the terms of `projfree.persist`."""
+    """Convert a fitted encoder to plain values for `projfree.persist`: its columns, levels and medians."""
     parts = {name: (part, columns) for name, part, columns in encoder.transformers}
     if not set(parts) <= {"numbers", "text"}:
         raise TypeError("`save` writes encoders of the command `projfree` only; save the estimator alone.")
@@ -79,7 +78,7 @@ def pack_encoder(encoder: Any) -> dict[str, Any]:
 
 
 def unpack_encoder(tree: Any) -> Any:
-    """Undo `pack_encoder`: an encoder with these levels, fitted on one row that holds the medians."""
+    """Rebuild the encoder of `pack_encoder`, by fitting it to one row that holds the medians."""
     import pandas as pd
 
     numbers, medians, text = tree["numbers"], tree["medians"], {name: levels for name, levels in tree["text"]}

@@ -1,4 +1,4 @@
-"""The rows of a fit: arrays, frames, files and Dask collections, with targets, weights, tasks and free columns."""
+"""Validation and conversion of inputs: arrays, frames, files and Dask collections, weights, tasks, free columns."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Features, encoded targets, weights and, where there are tasks, the task of each row.
+    """Features, encoded targets, sample weights and, for multi-task problems, the task of each row.
 
-    ``X`` may be a data class that holds targets and weights itself. ``tasks`` is the number of tasks, also where a part
-    of the rows has fewer.
+    ``X`` may be a `Data` object, which contains its targets and weights. ``tasks`` is the number of tasks, including
+    those without rows in a subset.
     """
 
     X: Any
@@ -37,14 +37,14 @@ class TrainingSet:
     tasks: int = 0
 
     def part(self, rows: Array) -> TrainingSet:
-        """Some of the rows."""
+        """Return a subset of the rows."""
         weight = None if self.weight is None else self.weight[rows]
         task = None if self.task is None else self.task[rows]
         return TrainingSet(self.X[rows], self.y[rows], weight, task, self.tasks)
 
     @cached_property
     def data(self) -> Data:
-        """The rows as a data class."""
+        """The rows as a `Data` object."""
         return self.X if isinstance(self.X, Data) else as_data(self.X, self.y, self.weight)
 
     @property
@@ -54,7 +54,7 @@ class TrainingSet:
 
 
 def check_sample_weight(sample_weight: Any, X: Any) -> Array | None:
-    """The weights of the rows of ``X`` as numbers, none of them negative; None where there are none."""
+    """Check that sample weights are nonnegative, one for each row of ``X``, and return them; None for None."""
     if sample_weight is None:
         return None
     weight: Array = _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -63,10 +63,10 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Array | None:
 
 
 def linear_predictions(X: Any, coef: Array, intercept: Any, task: Array | None = None) -> Array:
-    """Predictions of shape (n,) or (n, k); with tasks, those of the task of each row.
+    """Return ``X @ coef + intercept`` of shape (n,) or (n, k); with tasks, the prediction of the task of each row.
 
-    Several models may be stacked: coefficients of shape (m, d) or (m, k, d) have predictions of shape (n, m) or
-    (n, m, k).
+    Several models may be stacked: coefficients of shape (m, d) or (m, k, d) give predictions of shape (n, m) or (n, m,
+    k).
     """
     if task is None:
         return np.asarray((X @ coef.reshape(-1, coef.shape[-1]).T).reshape(-1, *coef.shape[:-1]) + intercept)
@@ -80,7 +80,7 @@ def linear_predictions(X: Any, coef: Array, intercept: Any, task: Array | None =
 
 
 def column_index(setting: str, column: Any, names: Mapping[Any, int], d: int) -> int:
-    """The number of a column of ``X`` that is given by its name or by its number."""
+    """Return the index of a column of ``X`` given by name or number."""
     if isinstance(column, Hashable) and column in names:
         return names[column]
     if isinstance(column, bool) or not isinstance(column, int | np.integer) or not -d <= column < d:
@@ -91,12 +91,12 @@ def column_index(setting: str, column: Any, names: Mapping[Any, int], d: int) ->
 
 
 def column_indices(model: Any) -> dict[str, int]:
-    """The names of the columns of a fit with their numbers; empty where they have none."""
+    """Return the index of each feature name; empty if the features have no names."""
     return {str(name): j for j, name in enumerate(getattr(model, "feature_names_in_", ()))}
 
 
 def take_column(X: Any, column: int | str) -> tuple[Any, Array]:
-    """The table without one column, named or numbered, and that column, which holds the labels of tasks."""
+    """Split ``X`` into the features and the column of task labels."""
     X = X.tocsc() if is_sparse(X) else X if hasattr(X, "columns") else np.asarray(X)
     names = {name: j for j, name in enumerate(getattr(X, "columns", ()))}
     own = column_index("`task`", column, names, X.shape[-1])
@@ -112,7 +112,7 @@ def take_column(X: Any, column: int | str) -> tuple[Any, Array]:
 
 
 def task_indices(tasks: Array, labels: Array) -> Array:
-    """The place of each label among the tasks of the fit."""
+    """Return the index of each task label among the tasks of the fit."""
     places = {task: k for k, task in enumerate(tasks.tolist())}
     unknown = [label for label in labels.tolist() if label not in places]
     if unknown:
@@ -121,7 +121,7 @@ def task_indices(tasks: Array, labels: Array) -> Array:
 
 
 def free_columns(free: Any, d: int, model: Any) -> tuple[int, ...]:
-    """The numbers of the columns of a fit that the ball does not hold, in increasing order."""
+    """Return the sorted indices of the unpenalised columns."""
     if free is None:
         return ()
     chosen, names = np.atleast_1d(np.asarray(free)), column_indices(model)
@@ -135,7 +135,7 @@ def free_columns(free: Any, d: int, model: Any) -> tuple[int, ...]:
 
 
 def refuse_missing_targets(y: Any) -> None:
-    """Raise where a target is missing: None, NaN among other objects, or what pandas has instead of these."""
+    """Raise ValueError if an array of objects has a missing target: None, NaN or a missing value of pandas."""
     if y is None or getattr(getattr(y, "dtype", None), "kind", "O") != "O":  # NaN among numbers is refused later
         return
     for k, label in enumerate(np.asarray(y, dtype=object).ravel()):
@@ -147,7 +147,7 @@ def refuse_missing_targets(y: Any) -> None:
 
 
 def refuse_dates(name: str, values: Any) -> None:
-    """Raise where an array holds dates or durations, which NumPy would turn into counts of nanoseconds or the like."""
+    """Raise ValueError for dates and durations, which NumPy would convert to integers."""
     dtype = getattr(values, "dtype", None)
     if getattr(dtype, "kind", None) in ("m", "M"):
         days = f"({name} - {name}.min()) / np.timedelta64(1, 'D')"
@@ -155,7 +155,7 @@ def refuse_dates(name: str, values: Any) -> None:
 
 
 def refuse_columns(X: Any) -> Any:
-    """``X`` itself, or an error about the first column of a frame that does not hold numbers."""
+    """Return ``X``; raise if it is a data frame with a column that is not numeric."""
     if hasattr(X, "collect"):
         raise TypeError(f"`X` must hold its rows, got a {type(X).__name__}; give `X.collect()`.")
     if not is_frame(X):
@@ -175,15 +175,15 @@ def refuse_columns(X: Any) -> Any:
 
 
 def is_path(X: Any) -> bool:
-    """Whether a table is named and not given."""
+    """Return whether ``X`` is the path of a file or folder."""
     return isinstance(X, str | os.PathLike)
 
 
 def convert_external(X: Any, y: Any, sample_weight: Any, client: Any = None) -> tuple[Any, Any, Any]:
-    """Tables outside memory as a data class that holds targets and weights; anything else as it is.
+    """Convert paths, Dask collections and large memory maps to `Data`, and return anything else unchanged.
 
-    Paths, and memory maps of more bytes than a pass keeps in memory, are read chunk by chunk; Dask collections stay
-    where they are, and a client reads Parquet folders on its cluster.
+    Files, and memory maps that exceed the memory of one pass, are read in chunks. Dask collections stay on their
+    workers, and a ``client`` reads Parquet folders on its cluster.
     """
     large = isinstance(X, np.memmap) and X.nbytes > MEMORY
     if client is None and not is_path(X) and not large and not is_dask(X):
@@ -195,7 +195,7 @@ def convert_external(X: Any, y: Any, sample_weight: Any, client: Any = None) -> 
 
 
 def check_training_data(model: Any, data: Data, y: Any, sample_weight: Any) -> Data:
-    """The data of ``fit(data)``, after saying what cannot be done with it."""
+    """Check the arguments of ``fit(data)``, and set the names and the number of features."""
     name = type(model).__name__
     if y is not None or sample_weight is not None:
         raise TypeError(f"`{name}.fit(data)` takes targets and weights from the data; leave `y` and the weights out.")
@@ -216,9 +216,9 @@ def check_training_data(model: Any, data: Data, y: Any, sample_weight: Any) -> D
 
 
 def open_features(model: Any, path: Any, y: Any = None, sample_weight: Any = None) -> tuple[Source, Any, Any]:
-    """What a file or folder holds of the features of a model, and the targets and weights that may be columns of it.
+    """Open a file or folder for the features of a fitted model; return the source, the targets and the weights.
 
-    Of Parquet those columns are features that the model was fitted on, by name; others may be there.
+    Targets and weights may be names of Parquet columns. Parquet features are selected by the names of the fit.
     """
     if model._task_column is not None:
         raise ValueError(
@@ -233,7 +233,7 @@ def open_features(model: Any, path: Any, y: Any = None, sample_weight: Any = Non
 
 
 def read_score_targets(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
-    """Targets and weights of a score; those of a path may be names of columns."""
+    """Return the targets and weights of a score, which are read from the file if ``X`` is a path."""
     if not is_path(X):
         return y, sample_weight
     if y is None:
@@ -242,7 +242,7 @@ def read_score_targets(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[
 
 
 def iter_features(model: Any, path: Any) -> Iterator[Array]:
-    """The features of the rows of a file or folder, a chunk at a time."""
+    """Yield the features in a file or folder, one chunk of rows at a time."""
     name = type(model).__name__
     source = open_features(model, path)[0]
     if source.d != model.n_features_in_:

@@ -1,10 +1,10 @@
-r"""Paths of a search: one problem solved at many levels of regularization, each solution the start of the next.
+r"""Regularisation paths for cross-validation: one problem solved at many levels, each warm-started from the last.
 
-A path goes from strong to weak regularization. Its levels are
+A path goes from strong to weak regularisation. Its levels are
 
-* weights :math:`\lambda` of the penalty :math:`\tfrac\lambda k \|w\|^k` of a fit without a radius, for l_1 and group
-  norms (k = 1), where they are multipliers as in `LassoCV`, and for l_2 (k = 2), as in `RidgeCV`;
-* radii for other norms, with other solvers than the planned ones, and where the user gave them.
+* weights :math:`\lambda` of the penalty :math:`\tfrac\lambda k \|w\|^k` for l_1 and group norms (k = 1), where they are
+  the multipliers as in `LassoCV`, and for l_2 (k = 2) as in `RidgeCV`;
+* radii for other norms, for other solvers than ``"auto"``, and if the user gives radii.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from projfree.solvers.choose import MOST_PARAMETERS, plan
 #: A solution: the parameter and the intercept.
 Solution = tuple[Array, Any]
 
-#: The tolerance of `LassoCV`, for solutions that are scored and nothing else; Newton steps on working sets converge so
-#: quickly that two more digits cost little, and without them neighbouring levels share a solution.
+#: Tolerance of solutions that are only scored, as in `LassoCV`. Newton's method on working sets converges so fast that
+#: two more digits cost little; without them, solutions of neighbouring levels would be equal.
 PATH_TOL, WORKING_SET_TOL = 1e-4, 1e-6
-#: The smallest multiplier of a grid is this part of the largest, as in `LassoCV`.
+#: The ratio of the smallest to the largest multiplier of a grid, as in `LassoCV`.
 SMALLEST_RATIO = 1e-3
-#: A level moves by this factor at most where a secant predicts it, as a line says little farther away; and at least.
+#: Largest and smallest ratio of consecutive levels that the secant method may take.
 MAX_LEVEL_RATIO, MIN_LEVEL_RATIO = 4.0, 1.01
-#: The first level after zero is looked for in steps by this factor.
+#: Factor of the search for the first level after zero.
 SEARCH_FACTOR = 10.0
 
 
 @dataclass(frozen=True, eq=False)
 class RadiusPath:
-    """Coefficients for many radii, fitted to all rows.
+    """Coefficients along a path of radii, fitted to all rows.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class RadiusPath:
         ``coef_`` for each radius.
     intercepts : ndarray of shape (m, ...)
     multipliers : ndarray of shape (m,)
-        The penalty that each radius amounts to; NaN where the set has no norm.
+        The Lagrange multiplier of each radius; NaN if the set has no norm.
     """
 
     p: float
@@ -78,7 +78,7 @@ class RadiusPath:
 
 
 class PathSolver:
-    """Solve one problem level by level, with the solver of a single fit; each call goes on from the last solution."""
+    """Solve a problem level by level with the solver of a single fit; each call continues from the last solution."""
 
     def __init__(
         self, model: Any, rows: TrainingSet, problem: Problem, *, by_radius: bool, start: Array | None = None
@@ -88,7 +88,7 @@ class PathSolver:
         self.w = np.zeros(self.f.shape) if start is None else start
         self.current: Evaluation | None = None
         self._solutions, self._multipliers = dict[float, Solution](), dict[float, float]()
-        #: The exponent of the penalty, 0 where levels are radii.
+        #: The exponent of the penalty, 0 if levels are radii.
         self.power, self._solve = 0, self._solve_on_balls
         structure, known = self.ball.structure(self.f.shape), self.f.structure
         if by_radius or model.solver != "auto":
@@ -111,7 +111,7 @@ class PathSolver:
                 self.power, self.tol = 1, max(model.tol, WORKING_SET_TOL)
 
     def solve(self, levels: Array) -> list[Solution]:
-        """The solutions at these levels, which go from strong to weak; each is solved once."""
+        """Return the solutions at these levels, from strong to weak regularisation; each level is solved once."""
         ends = set() if self._solve == self._solve_ridge else {0.0, math.inf}
         for level in ends.intersection(levels.tolist()) - set(self._solutions):
             zero = evaluate_at_zero(self.f, self.ball)
@@ -124,7 +124,7 @@ class PathSolver:
         return [self._solutions[level] for level in levels.tolist()]
 
     def multiplier(self, level: float) -> float:
-        """The multiplier of the norm at a level."""
+        """Return the Lagrange multiplier of the norm at a level."""
         w = self.solve(np.array([level]))[0][0]
         if level in (0.0, math.inf):
             g = self.f.evaluate(self.f.point(w)).slope.gradient
@@ -132,7 +132,7 @@ class PathSolver:
         return self._multipliers[level] if not self.power else level * ball_norm(self.ball, w) ** (self.power - 1)
 
     def grid(self, count: int) -> Array:
-        """Levels whose multipliers go from the largest one, where all coefficients are zero, to a thousandth of it."""
+        """Return levels with multipliers from the smallest one with zero coefficients down to a thousandth of it."""
         nothing = math.inf if self.power else 0.0
         self._target = self.multiplier(nothing)
         self._ratio, self._history = (
@@ -144,14 +144,14 @@ class PathSolver:
         return np.append(self._target if self.power == 1 else nothing, self.extend_grid(count - 1))
 
     def extend_grid(self, count: int) -> Array:
-        """The next levels, whose multipliers fall by the ratio of the grid; fewer where they vanish."""
+        """Return the next levels, with multipliers in the ratio of the grid; fewer if the multiplier vanishes."""
         levels: list[float] = []
         while len(levels) < count and self._target > 0.0:
             self._target *= self._ratio
             x = self._next_level()
             level = self._target if self.power == 1 else 1.0 / x if self.power else x
             mu = self._target if self.power == 1 else self.multiplier(level)
-            if not mu > SMALLEST_RATIO * self._ratio * self._target:  # nothing is held back any more
+            if not mu > SMALLEST_RATIO * self._ratio * self._target:  # the constraint is no longer active
                 self._target = 0.0
                 break
             self._history = [self._history[-1], (x, self._linearise(mu))]
@@ -159,11 +159,11 @@ class PathSolver:
         return np.array(levels)
 
     def _linearise(self, mu: float) -> float:
-        """What is about a line in the radius, or in the inverse of the penalty, as it is for a single curvature."""
+        """Transform a multiplier so that it is about linear in the radius, or in the inverse penalty for l_2."""
         return 1.0 / mu if self.power == 2 and mu > 0.0 else mu
 
     def _next_level(self) -> float:
-        """The radius, or the inverse of the penalty, that the next multiplier has by the line through the last two."""
+        """Predict the radius, or the inverse penalty, of the next multiplier by the secant through the last two."""
         if self.power == 1:
             return 0.0
         if len(self._history) == 1:
@@ -175,9 +175,10 @@ class PathSolver:
         return min(max(new, MIN_LEVEL_RATIO * x), MAX_LEVEL_RATIO * x)
 
     def _first_level(self) -> float:
-        """Where the path begins, by the curvature at zero, or closer to zero where the multiplier falls faster.
+        """Return the first level after zero, by the curvature at zero, or a smaller one if the multiplier falls faster.
 
-        A loss like Huber's curves less where rows are far from its minimum than on the way there.
+        The curvature of a loss like Huber's is smaller at zero, where many residuals are large, than further along the
+        path.
         """
         y, zero = self._history[0][1], self.f.evaluate(self.f.point(self.solve(np.array([math.inf]))[0][0]))
 
@@ -200,7 +201,7 @@ class PathSolver:
     # ------------------------------------------------------------------ solvers
 
     def _solve_on_balls(self, levels: Array) -> list[Solution]:
-        """Any norm and any solver; by default that of a single fit, so that what is scored is what is delivered."""
+        """Solve over balls, with the solver that a single fit would use."""
         start, settings = (
             nearest_feasible(resized(self.ball, float(levels[0])), self.w, self.f.shape),
             dict(self.settings),
@@ -212,7 +213,7 @@ class PathSolver:
         return [(result.w, result.intercept) for result in result.results]
 
     def _solve_penalised(self, levels: Array) -> list[Solution]:
-        """Penalties that a single fit solves by Newton's method or on working sets."""
+        """Solve penalised problems by Newton's method or on working sets, as a single fit does."""
         current, solutions = self.current or self.f.evaluate(self.f.point(self.w), keep=True), []
         for level in levels.tolist():
             current, _ = self.method(self.f, self.ball, level, current, self.tol)
@@ -221,21 +222,21 @@ class PathSolver:
         return solutions
 
     def _solve_ridge(self, levels: Array) -> list[Solution]:
-        """Least squares with an l_2 penalty, from one eigendecomposition for all levels."""
+        """Solve ridge regressions for all levels, from one eigendecomposition."""
         return [(w, self.reduced.intercept(w)) for w in self.reduced.ridge(levels)]
 
     def _solve_lasso(self, levels: Array) -> list[Solution]:
-        """Least squares with an l_1 penalty on entries or rows, by scikit-learn on the small table."""
+        """Solve (multi-task) lasso problems by the coordinate descent of scikit-learn."""
         A, t = np.asfortranarray(self.reduced.A), self.reduced.t
         settings = {"alphas": levels / (2.0 * len(A)), "tol": self.tol, "copy_X": False}
-        with warnings.catch_warnings():  # a solution that is scored may be short of its tolerance
+        with warnings.catch_warnings():  # the tolerance need not be reached for scoring
             warnings.simplefilter("ignore", ConvergenceWarning)
             if not len(A):
                 points = np.zeros((len(levels), *self.f.shape))
             elif self.w.ndim == 1 or isinstance(self.ball, GroupBall):
                 coefs = lasso_path(A, t, coef_init=self.w.T, **settings)[1]
                 points = np.moveaxis(coefs, -1, 0).swapaxes(1, -1)
-            else:  # a sum over entries: each output on its own
+            else:  # the penalty is a sum over entries: solve each output separately
                 outputs = zip(t.T, self.w.T, strict=True)
                 each = [lasso_path(A, own, coef_init=w, **settings)[1] for own, w in outputs]
                 points = np.moveaxis(np.stack(each), (0, 2), (2, 0))
@@ -244,9 +245,9 @@ class PathSolver:
 
 @dataclass(frozen=True, eq=False)
 class ReducedLeastSquares:
-    r"""Squares as :math:`\|A w - t\|^2 + c`, where A has no more rows than there are features.
+    r"""The mean squared error as :math:`\|A w - t\|^2 + c`, where A has at most as many rows as columns.
 
-    ``intercept(w)`` is that of a solution.
+    ``intercept(w)`` returns the optimal intercept for ``w``.
     """
 
     A: Array
@@ -255,7 +256,7 @@ class ReducedLeastSquares:
 
     @classmethod
     def from_problem(cls, f: Any, rows: TrainingSet, problem: Problem) -> ReducedLeastSquares | None:
-        """From the rows where they are fewer than the features, else from their moments; None where both are many."""
+        """Build it from the rows if they are fewer than the features, else from moments; None if both are many."""
         few = rows.task is None and not problem.eliminated and isinstance(rows.X, np.ndarray)
         if few and len(rows.y) < min(f.shape[0], MOST_PARAMETERS):
             return cls.from_rows(rows, problem.scaling, f.fit_intercept)
@@ -263,7 +264,7 @@ class ReducedLeastSquares:
 
     @classmethod
     def from_moments(cls, form: QuadraticForm) -> ReducedLeastSquares:
-        """From the moments of the rows: a root of their matrix, triangular unless the matrix is singular."""
+        """Build it from the moments of the rows, by a Cholesky factor, or by an eigendecomposition if singular."""
         try:
             A = cholesky(0.5 * form.H)
             return cls(A, solve_triangular(A, 0.5 * form.b, trans=1), form.intercept)
@@ -275,7 +276,7 @@ class ReducedLeastSquares:
 
     @classmethod
     def from_rows(cls, table: TrainingSet, scaling: Any, intercept: bool) -> ReducedLeastSquares:
-        """From fewer rows than features: A has the weighted rows about their mean."""
+        """Build it from the rows: A holds the weighted, centred rows."""
         Z, y = np.asarray(table.X, dtype=np.float64), table.y
         s = np.full(len(y), 1.0 / len(y)) if table.weight is None else table.weight / table.weight.sum()
         if scaling is not None:
@@ -284,7 +285,7 @@ class ReducedLeastSquares:
         return cls(np.sqrt(s)[:, None] * (Z - mean), _scale_rows(np.sqrt(s), y - level), lambda w: level - mean @ w)
 
     def ridge(self, levels: Array) -> Array:
-        r"""The solutions with an l_2 penalty, :math:`A^T (A A^T + \tfrac\lambda2)^{-1} t`, along the first axis."""
+        r"""Return the ridge solutions :math:`A^T (A A^T + \tfrac\lambda2)^{-1} t`, stacked along the first axis."""
         h, U, c = self._eigen
         c = np.stack([_scale_rows(1.0 / (h + 0.5 * level), c) for level in levels.tolist()], axis=1)
         points = self.A.T @ (U @ c.reshape(len(h), -1))
@@ -297,15 +298,16 @@ class ReducedLeastSquares:
 
 
 def _scale_rows(scale: Array, t: Array) -> Array:
-    """The rows of ``t`` times a number each."""
+    """Multiply each row of ``t`` by an entry of ``scale``."""
     return np.asarray((t.T * scale).T)
 
 
 def radius_grid(model: Any, parts: Sequence[TrainingSet], loss: Loss, count: int) -> Array:
-    """Radii for a search with constraints: from the smallest one that all parts allow to one that holds little back.
+    """Return a grid of radii for problems with linear constraints.
 
-    At a quarter of the last one the ball of the first part is not active, or its multiplier is a millionth of the
-    gradient where there is no ball yet. The last two then score alike.
+    The grid starts at the smallest radius that is feasible in all parts. Its last radius is four times the norm of a
+    nearly unconstrained solution of the first part: one that is inside its ball, or has a multiplier below a millionth
+    of the gradient.
     """
     problems = [model._problem(part, loss) for part in parts]
     balls = [make_ball(model, part, problem, 1.0) for part, problem in zip(parts, problems, strict=True)]

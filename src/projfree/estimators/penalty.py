@@ -1,14 +1,15 @@
-r"""`alpha` and `C`: the penalised model that an estimator without a radius fits.
+r"""Penalised fits: the problem that ``alpha`` and ``C`` define for an estimator without a radius.
 
 With the mean loss f and a norm,
 
 .. math:: \min_w\ f(w) + \frac{\lambda}{k} \|w\|^k , \qquad k = \min(p, 2) ,
 
 where p is the outer exponent of the norm. The minimiser w also minimises f over the ball of radius :math:`r = \|w\|`,
-whose multiplier is :math:`\mu = \lambda r^{k-1}`, so that a certificate over that ball proves it.
+where the multiplier of the constraint is :math:`\mu = \lambda r^{k-1}`. So a certificate over this ball certifies w.
 
-Newton's method solves the problem for p = 2, and a working set for p = 1 and for groups that are rows. Elsewhere the
-radius is the root of :math:`\mu(r) = \lambda r^{k-1}`, where the multiplier :math:`\mu(r)` of the ball decreases in r.
+The problem is solved by Newton's method for p = 2, and on working sets for p = 1 and for groups that are rows. For
+other norms, the radius is the root of :math:`\mu(r) = \lambda r^{k-1}`, where :math:`\mu(r)` is the multiplier of the
+ball, a decreasing function.
 """
 
 from __future__ import annotations
@@ -40,57 +41,55 @@ from projfree.solvers.working_set import MOST_DAMPING, SHARE, SMALLEST, FeatureM
 if TYPE_CHECKING:
     from projfree.estimators.base import FitSetup
 
-#: Why the radius of a fit is not that of its penalty.
+#: Warnings if the radius of a fit does not match its penalty.
 TIME_LIMIT_MESSAGE = (
     "`time_limit` ended before the penalised problem was solved, and the fit has another radius; raise it, or give one"
 )
 NO_RADIUS_MESSAGE = (
     "no radius was found that belongs to the penalty; give a `radius`, a stronger penalty or scaled columns"
 )
-#: Newton's method ends where the gap is this part of the value, so that predictions are exact to about its root. It
-#: takes about ten steps; more than 60 mean that rounding keeps it from its end.
+#: Relative gap at which Newton's method stops, so that predictions have a relative error of about its square root, and
+#: the maximum number of steps. It takes about ten; more than 60 mean that rounding errors prevent convergence.
 NEWTON_GAP, MAX_NEWTON_STEPS = 1e-10, 60
-#: A problem on working sets counts as solved where its gap is this part of its value.
+#: Relative gap at which a solution on working sets counts as converged.
 WORKING_SET_GAP = 1e-8
-#: A point is a minimiser if its optimality conditions hold up to this part; for Newton's method up to its root, beside
-#: the gradient of the penalty, where rounding allows no more. Else the root is looked for.
+#: Relative tolerance of the optimality conditions of a minimiser. Newton's method needs only its square root, if
+#: rounding allows no more. Above it, the root search follows.
 OPTIMALITY_TOL = 1e-6
-#: A Hessian of d parameters costs as much as d products, and conjugate gradients take tens of them for a step, so that
-#: up to 50 parameters it is formed; and no more than 500 products are taken for a step.
+#: A dense Hessian of d parameters costs d products, and conjugate gradients take tens of products per step. So the
+#: Hessian is formed for up to 50 parameters, and a step takes at most 500 products.
 MAX_DENSE_HESSIAN, MAX_HESSIAN_PRODUCTS = 50, 500
-#: ``(f, ball, weight, evaluation to begin at, relative gap)``: the last evaluation, and whether it has that gap.
+#: ``(f, ball, weight, starting evaluation, relative gap)`` -> last evaluation, and whether it has this gap.
 PenaltyMethod = Callable[[SmoothFunction, ConstraintSet, float, Evaluation, float], tuple[Evaluation, bool]]
-#: The relative accuracy of a radius, that of the default tolerance of a fit.
+#: Relative accuracy of a radius, the default tolerance of a fit.
 RADIUS_TOL = 1e-6
-#: The gap of a solve as a part of mu r at most; its root is about the error of mu, so that it falls with the square of
-#: the last change of the radius, down to the second number. Solves take some hundred iterations at most; the limit ends
-#: those that stall.
+#: Largest and smallest gap of a solve relative to mu r. The square root of the gap is about the error of mu, so the gap
+#: decreases with the square of the last change of the radius. The iteration limit ends solves that stall.
 GAP_SHARE, MIN_GAP_SHARE, MAX_SOLVE_ITER = 1e-3, 1e-8, 1_000
-#: A radius grows or shrinks by this factor at most from one solve to the next, as a line says little farther away. A
-#: bisection between any two floats takes 31 solves.
+#: Maximum factor between consecutive radii, and maximum number of solves: bisection of all floats takes 31.
 MAX_FACTOR, MAX_SOLVES = 10.0, 50
-#: The search ends with its third solve that stalls: each takes as long as a whole fit may.
+#: Maximum number of solves that stall: each takes as long as a whole fit may.
 MAX_STALLS = 3
-#: Values that differ by this part, some hundred roundings, are equal.
+#: Relative difference below which values count as equal: several hundred rounding errors.
 ROUNDING = 1e-13
 
 
 def fit_penalised(setup: FitSetup, weight: float, limit: float | None) -> FitSetup:
-    """Solve the penalised problem in half of the time limit; what is left is to certify it over its ball."""
+    """Solve the penalised problem in half of the time limit, and return a setup with the ball of its solution."""
     f, ball, start = setup.problem.objective, setup.ball, setup.start
     start = start if start is not None and start.shape == f.shape else None
-    # Entered once here, because every Hessian of a small problem would enter it.
+    # Limit the BLAS threads once here: each Hessian of a small problem would do it otherwise.
     with deadline(math.inf if limit is None else 0.5 * limit), single_blas(f.shape[0] <= MOST_PARAMETERS):
         try:
             w, settled = minimize_penalised(f, ball, weight, start)
-        except Expired:  # before there was anything to go on with
+        except Expired:  # before the first evaluation
             w, settled = np.zeros(f.shape), False
         failure = "" if settled else TIME_LIMIT_MESSAGE if expired() else NO_RADIUS_MESSAGE
     return replace(setup, ball=ball_through(ball, w), start=w, start_is_optimal=True, failure=failure)
 
 
 def norm_power(ball: ConstraintSet) -> float:
-    """The exponent k of the penalty: the outer exponent of the norm, but at most two."""
+    """Return the exponent k of the penalty: the outer exponent of the norm, but at most 2."""
     inner = inner_ball(ball)
     return min(float(inner.q if isinstance(inner, GroupBall) else inner.p), 2.0)
 
@@ -98,15 +97,15 @@ def norm_power(ball: ConstraintSet) -> float:
 def minimize_penalised(
     f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array | None = None
 ) -> tuple[Array, bool]:
-    """The minimiser of f plus ``weight / k`` times the k-th power of the norm of a ball, whatever its radius.
+    """Minimise f plus ``weight / k`` times the k-th power of the norm of ``ball``, whose radius is ignored.
 
-    Entries that the ball leaves free are not penalised. ``start`` is a point near the minimiser. The second of what is
-    returned says whether the minimiser was found.
+    Entries outside the ball are not penalised. ``start`` is an estimate of the minimiser. Returns the minimiser, and
+    whether the method has converged.
     """
     begin, settled = np.zeros(f.shape) if start is None else start, False
     if (method := penalty_method(f, ball)) is not None:
         sets = method is minimize_with_penalty
-        # A certificate charges slopes along free entries with how large these may be: they have to vanish.
+        # Certificates multiply the gradient in free entries by their bound, so it has to vanish.
         own, gap = (
             (_small_quadratic_form(f) or f, WORKING_SET_GAP)
             if sets
@@ -118,7 +117,7 @@ def minimize_penalised(
 
 
 def penalty_method(f: SmoothFunction, ball: ConstraintSet) -> PenaltyMethod | None:
-    """`newton` for l_2, `minimize_with_penalty` for norms that add those of entries or groups, else None."""
+    """Return `newton` for l_2, `minimize_with_penalty` for l_1 and group norms, and None for other norms."""
     structure = ball.structure(f.shape)
     lp = structure.lp if structure.weights is None else None
     if lp is not None and lp.p == 2.0:
@@ -129,7 +128,7 @@ def penalty_method(f: SmoothFunction, ball: ConstraintSet) -> PenaltyMethod | No
 
 
 def _small_quadratic_form(f: SmoothFunction) -> QuadraticForm | None:
-    """Squares as a quadratic form, None where it would be larger than the table or than what is factorised."""
+    """Return least squares as a quadratic form, or None if it is larger than the data or than can be factorised."""
     d = f.shape[0]
     small = f.structure.quadratic_form and d <= (
         MOST_PARAMETERS if f.structure.n is None or d <= f.structure.n else MAX_DENSE_HESSIAN
@@ -140,10 +139,10 @@ def _small_quadratic_form(f: SmoothFunction) -> QuadraticForm | None:
 def newton(
     f: SmoothFunction, ball: ConstraintSet, weight: float, current: Evaluation, gap: float
 ) -> tuple[Evaluation, bool]:
-    r"""Newton's method on :math:`f + \tfrac\lambda2 \|w\|^2`, and whether it has reached the relative gap.
+    r"""Minimise :math:`f + \tfrac\lambda2 \|w\|^2` by Newton's method; also return whether it has reached the gap.
 
-    The sum is :math:`\lambda`-strongly convex in the entries that the ball holds, so that a gradient s proves a gap of
-    at most :math:`\|s\|^2 / (2 \lambda)`.
+    The function is :math:`\lambda`-strongly convex in the entries inside the ball, so that a gradient s bounds the gap
+    by :math:`\|s\|^2 / (2 \lambda)`.
     """
     d, form, penalty = f.shape[0], _small_quadratic_form(f), np.full(f.shape, weight)
     penalty[ball.structure(f.shape).free] = 0.0
@@ -165,7 +164,7 @@ def newton(
                 step = _cholesky_solver(hessian.matrix + np.diag(penalty.ravel()))(slope.ravel()).reshape(f.shape)
             else:
                 scale = hessian.diagonal() + penalty if scale is None else scale
-                # Newton converges superlinearly if the residual falls with the slope.
+                # Convergence is superlinear if the relative residual decreases with the gradient.
                 rtol = max(0.1 * goal / size, 0.0 if f.structure.quadratic else min(0.1, math.sqrt(size / first)))
                 step = _conjugate_gradients(hessian, penalty, slope, scale, rtol)
         except Expired:
@@ -178,7 +177,7 @@ def newton(
 
 
 def _conjugate_gradients(hessian: Hessian, penalty: Array, slope: Array, scale: Array, rtol: float) -> Array:
-    """A step up to a relative residual, or as far as some hundred products lead."""
+    """Solve for a Newton step by preconditioned conjugate gradients, with at most `MAX_HESSIAN_PRODUCTS` products."""
     from scipy.sparse import diags_array
     from scipy.sparse.linalg import LinearOperator, cg
 
@@ -189,7 +188,7 @@ def _conjugate_gradients(hessian: Hessian, penalty: Array, slope: Array, scale: 
 
 
 def _cholesky_solver(H: Array) -> Callable[[Array], Array]:
-    """A solver for a positive matrix; singular ones, as collinear free columns make them, have a pseudo-inverse."""
+    """Factorise a positive definite matrix, and return its solver; least squares if it is singular."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
 
     try:
@@ -202,7 +201,7 @@ def _cholesky_solver(H: Array) -> Callable[[Array], Array]:
 def _backtrack(
     f: SmoothFunction, current: Evaluation, new: Array, penalty: Callable[[Array], float]
 ) -> Evaluation | None:
-    """The evaluation at the first of ever shorter steps towards ``new`` that descends; None where none does."""
+    """Halve the step towards ``new`` until the penalised value decreases; return the evaluation or None."""
     old, start = current.value + penalty(current.point.w), current.point.w
     share = 1.0
     while share > ROUNDING and (new != start).any():
@@ -217,22 +216,23 @@ def _backtrack(
 def minimize_with_penalty(
     f: SmoothFunction, ball: ConstraintSet, level: float, current: Evaluation, tol: float
 ) -> tuple[Evaluation, bool]:
-    """The minimiser of f plus ``level`` times the norm of a ball, and whether it has reached the relative gap.
+    """Minimise f plus ``level`` times the norm of a ball; also return whether the relative gap is reached.
 
-    The same Newton steps on working sets, at a fixed multiplier; the radius of the ball does not matter.
+    It takes the Newton steps on working sets of the constrained problem, with a fixed multiplier. The radius is
+    ignored.
     """
     structure = ball.structure(f.shape)
     flat, free = structure.group_l1, structure.free
     assert flat is not None
-    least = 0.0 if isinstance(f, QuadraticForm) else f.structure.least  # forms are those of squares
+    least = 0.0 if isinstance(f, QuadraticForm) else f.structure.least  # quadratic forms are those of least squares
     held, bound = np.delete(np.arange(f.shape[0]), free), structure.free_bound if len(free) else 0.0
 
     def evaluate(current: Evaluation) -> tuple[Evaluation, float, float]:
-        """An evaluation, the penalised value, and the gap."""
+        """Return the evaluation, the penalised value and the duality gap."""
         w, g = current.point.w, current.slope.gradient
         norm = flat.norm(w[held])
         value = current.value + level * norm
-        # The norm of the minimiser is at most what the penalised value can still fall by, over the level.
+        # The norm of the minimiser is at most (value - lower bound) / level.
         above = max(flat.level(g[held]) - level, 0.0) * max(norm, (value - least) / level)
         slopes = bound * float(np.abs(g[free]).sum())
         return current, value, inner(g, w) + level * norm + above + slopes
@@ -251,7 +251,7 @@ def minimize_with_penalty(
         except Expired:
             break
         norm, slopes = flat.norm(w[held]), inner(g[free], w[free]) + bound * float(np.abs(g[free]).sum())
-        # The gap within the ball through w, which the model can close; that of all points only where w is zero.
+        # The gap over the ball through w, which the model can close; at w = 0, the gap over all points.
         near = inner(g[held], w[held]) + norm * max(flat.level(g[held]), level) + slopes if norm > 0.0 else gap
         goal = SHARE * near if gap > tol * abs(value) else 0.0
         penalty = replace(model.ball, radius=math.inf)
@@ -270,26 +270,26 @@ def minimize_with_penalty(
             continue
         if damping == raised or expired():
             break
-        damping = raised  # a model without curvature proposes points far away
+        damping = raised  # without curvature the model has no minimum nearby
     return current, gap <= tol * abs(value)
 
 
 def minimize_by_radius(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array) -> tuple[Array, bool]:
-    r"""The minimiser over the ball of radius r with :math:`\mu(r) = \lambda r^{k-1}`, and whether it was found.
+    r"""Find the radius r with :math:`\mu(r) = \lambda r^{k-1}`; return the minimiser, and whether r was found.
 
-    With :math:`\lambda(r) = \mu(r) / r^{k-1}`, which decreases in r, :math:`r^{1-k}` is about linear in
-    :math:`\lambda`: exactly so where r is small, and for k = 2 nearly so elsewhere (More and Sorensen, 1983). For k = 1
-    it is r itself that is about linear. So the next radius comes from the line through the last two, or from bisection
-    where that leaves the bracket. It is found where the radius is known, even if rounding or a kink
-    decides its multiplier, or where the multiplier is the one that is due.
+    The function :math:`\lambda(r) = \mu(r) / r^{k-1}` is decreasing, and :math:`r^{1-k}` is about linear in
+    :math:`\lambda`: exactly so for small r, and nearly so elsewhere if k = 2 (More and Sorensen, 1983). For k = 1, r
+    itself is about linear. So the next radius comes from the secant through the last two, and from bisection if that
+    leaves the bracket. The search has converged if the radius is known to `RADIUS_TOL`, even if rounding or a kink
+    determines its multiplier, or if the multiplier equals the target.
     """
     power = norm_power(ball)
     zero = evaluate_at_zero(f, ball)
     steepest = multiplier(resized(ball, 1.0), zero.slope.gradient) or 0.0
     if not steepest > (weight if power == 1.0 else 0.0):
         return zero.point.w, True
-    linear = 1.0 if power == 1.0 else 1.0 - power  # r to this exponent is about linear
-    # The root is below: the penalty is at most what f loses, and its slope at most that of f at zero.
+    linear = 1.0 if power == 1.0 else 1.0 - power  # r to this power is about linear
+    # Upper bound of the root: the penalty is at most the decrease of f, and its slope at most that of f at zero.
     low, high = 0.0, float(power * max(zero.value - f.structure.least, 0.0) / weight) ** (1.0 / power)
     if power > 1.0 and high > 0.0:
         high = math.exp(min(math.log(high), math.log(steepest / weight) / (power - 1.0)))
@@ -303,15 +303,15 @@ def minimize_by_radius(f: SmoothFunction, ball: ConstraintSet, weight: float, st
     for _ in range(MAX_SOLVES):
         result = _minimize(f, resized(ball, radius), w, share * weight * radius**power / (abs(value) or 1.0))
         w, value = result.w, result.value
-        norm = min(ball_norm(ball, w) or radius, radius)  # a rough solve may end at zero, where it began
+        norm = min(ball_norm(ball, w) or radius, radius)  # an inexact solve may end at its start, zero
         level = (result.multiplier or 0.0) / radius ** (power - 1.0)
-        slack = 0.0 if share == MIN_GAP_SHARE else math.sqrt(share)  # of rough multipliers
+        slack = 0.0 if share == MIN_GAP_SHARE else math.sqrt(share)  # the error of an inexact multiplier
         if level > weight:
             low = max(low, radius - slack * radius)
         else:
             high = min(high, norm + slack * norm)
         current = level, norm**linear
-        # The difference of two radii that are the same up to their accuracy says nothing.
+        # The secant through two radii that agree up to their accuracy is meaningless.
         if previous is not None and level != previous[0] and abs(current[1] / (previous[1] or 1.0) - 1.0) > RADIUS_TOL:
             slope = (previous[1] - current[1]) / (previous[0] - level)
         x, previous = current[1] + slope * (weight - level), current
@@ -331,7 +331,7 @@ def minimize_by_radius(f: SmoothFunction, ball: ConstraintSet, weight: float, st
 
 
 def evaluate_at_zero(f: SmoothFunction, ball: ConstraintSet) -> Evaluation:
-    """The evaluation at zero, where entries that the ball leaves free are at their minimum."""
+    """Evaluate f at zero, with entries outside the ball at their optimum."""
     zero = f.evaluate(f.point(np.zeros(f.shape)))
     free = ball.structure(f.shape).free
     if not len(free):
@@ -343,7 +343,7 @@ def evaluate_at_zero(f: SmoothFunction, ball: ConstraintSet) -> Evaluation:
 
 
 def curvature_at_zero(f: SmoothFunction, ball: ConstraintSet, zero: Evaluation) -> float:
-    """The curvature of f at zero along the first vertex of the unit ball, 0 where none is known."""
+    """Return the curvature of f at zero in the direction of the first Frank-Wolfe vertex; 0 if it is unknown."""
     hessian = f.hessian(zero.point)
     if hessian is None:
         return 0.0

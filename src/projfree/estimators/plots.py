@@ -1,4 +1,4 @@
-"""Methods of searches that draw coefficients and scores against the radius."""
+"""Plots of coefficients and scores against the radius, for the cross-validated estimators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-#: Colours that are told apart by most eyes (Okabe and Ito).
+#: Colours for readers with colour vision deficiency (Okabe and Ito).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442")
 
 
@@ -24,13 +24,13 @@ def _axes(ax: Any, radius: float) -> Any:
 
 
 def plot_path(model: Any, ax: Any = None, *, most: int = 10) -> Any:
-    """Draw the coefficients against the radius for the chosen p; returns the axes.
+    """Plot the coefficients against the radius for the chosen p, and return the axes.
 
     Parameters
     ----------
     ax : matplotlib axes, optional
     most : int
-        How many coefficients, the largest at the chosen radius, are drawn in colour and named.
+        The number of coefficients, the largest ones at the chosen radius, to draw in colour and to label.
     """
     check_is_fitted(model, "path_")
     ax, path, names = _axes(ax, model.radius_), model.path_, model._feature_names()
@@ -49,7 +49,7 @@ def plot_path(model: Any, ax: Any = None, *, most: int = 10) -> Any:
 
 
 def plot_scores(model: Any, ax: Any = None) -> Any:
-    """Draw the mean score and its standard error against the radius, for each p; returns the axes."""
+    """Plot the mean score and its standard error against the radius for each p, and return the axes."""
     check_is_fitted(model, "path_")
     ax = _axes(ax, model.radius_)
     folds = model.scores_.shape[2]

@@ -1,9 +1,10 @@
-r"""The problem of a fit: the set, the objective, and the way back from its parameter to the units of the table.
+r"""The optimisation problem of a fit: objective, constraint set, and the map from its parameter to ``coef_``.
 
-Squares minimise out free columns and the intercepts of tasks beforehand. With F the free columns and a column of ones,
-:math:`\min_\gamma \|y - Xw - F\gamma\|` is the norm of :math:`P(y - Xw)`, where P projects onto the complement of the
-span of F (Frisch and Waugh). Residuals of features and targets are formed with an orthonormal basis of that span, and
-each comes with a bound on its distance from the exact projection, which the lower bound of a fit is charged with.
+For the squared loss, unpenalised (free) columns and the intercepts of tasks are eliminated beforehand. With F the free
+columns and a column of ones, :math:`\min_\gamma \|y - Xw - F\gamma\|` is the norm of :math:`P(y - Xw)`, where P
+projects onto the orthogonal complement of the span of F (Frisch-Waugh theorem). The residuals of features and targets
+are computed with an orthonormal basis of that span. Each comes with a bound on its distance from the exact projection,
+which is subtracted from the lower bound of a fit.
 """
 
 from __future__ import annotations
@@ -36,25 +37,25 @@ ToCoefficients = Callable[[Array, Any], tuple[Array, Array]]
 
 #: The shift and the divisor of each column.
 Scaling = tuple[Array, Array]
-#: Losses of the residual alone whose intercept is searched for: targets may be shifted for them.
+#: Losses of the residual y - u whose intercept is found by a search, so that targets may be shifted.
 RESIDUAL_LOSSES = (Huber, Quantile, BiWeight)
-#: A column that others explain up to this part of it is taken for a combination of them: its residual is rounding.
+#: A free column with a relative residual below this counts as a linear combination of the columns before it.
 COLLINEAR_TOL = 1e-12
-#: The kinds of norms; aliases stand for a kind with an exponent.
+#: Names of norms; an alias stands for a norm with an exponent.
 NORMS, ALIASES = ("lp", "group", "schatten"), {"l1": ("lp", 1.0), "l2": ("lp", 2.0), "nuclear": ("schatten", 1.0)}
-#: Free coefficients of losses other than squares may be this many times as large as the range of the targets.
+#: Bound on free coefficients relative to the range of the targets, for losses other than squares.
 FREE_FACTOR = 1e4
-#: The radius of ``ball_`` where ``radius_`` is 0, as balls need a positive one: products with its points vanish.
+#: The radius of ``ball_`` if ``radius_`` is 0: balls need a positive radius, and products with its points underflow.
 ZERO_RADIUS = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is minimised, and the way back to the rows.
+    """Objective of a fit, and the map from its parameter to coefficients.
 
-    ``raw`` turns a parameter and an intercept of the objective into those of the rows. ``scaling`` is None where
-    columns were left as they are. ``free`` are the rows of the parameter that no ball holds; where free columns were
-    eliminated, it is empty and the objective has residuals as its rows.
+    ``raw`` maps a parameter and an intercept of the objective to coefficients in the units of the rows. ``scaling`` is
+    None if the columns were not scaled. ``free`` are the rows of the parameter outside the ball; it is empty if free
+    columns were eliminated, in which case the rows of the objective are residuals.
     """
 
     objective: Objective
@@ -67,23 +68,23 @@ class Problem:
 def make_problem(
     rows: TrainingSet, loss: Loss, intercept: bool, standardize: bool | Scaling, free: Any, model: Any
 ) -> Problem:
-    """The objective for these rows; the scaling of an earlier problem may be given.
+    """Build the problem for these rows; ``standardize`` may be the scaling of an earlier problem.
 
-    Losses other than squares keep free columns as coordinates.
+    Losses other than squares keep free columns as coordinates of the parameter.
     """
-    data, scaling = rows.data, None  # this checks the sizes of entries and the weights, whatever is done with them
+    data, scaling = rows.data, None  # `rows.data` checks entries and weights
     free = free_columns(free, data.shape(())[0], model)
     if rows.task is not None:
         return _task_problem(rows, loss, intercept, standardize, free, model)
     if free and is_squared(loss) and not is_constrained(model):
         return _partial_out_problem(rows, loss, intercept, standardize, free)
-    if standardize:  # a view, also of sparse rows; centring keeps the intercept small, and with it its rounding
+    if standardize:  # a view, also for sparse rows; centring keeps the intercept and its rounding error small
         scaling = _scaling(data, standardize, centre=intercept)
         data = data.standardized(*scaling)
     if not (intercept and type(loss) in RESIDUAL_LOSSES):
         return Problem(Objective(loss, data, fit_intercept=intercept), data.column_stats.raw, scaling, free)
-    # The median is an order statistic, the same in every storage and order of rows; the intercept that is searched for
-    # is then small, and with it its rounding.
+    # The median does not depend on storage or row order. After the shift, the intercept and its rounding error are
+    # small.
     centre = data.quantile(0.5)
     objective = Objective(loss, data.with_targets(partial(_subtract, centre)), fit_intercept=True)
     return Problem(objective, lambda w, b: data.column_stats.raw(w, b + centre), scaling, free)
@@ -97,7 +98,7 @@ def _scaling(data: Data, given: bool | Scaling, *, centre: bool) -> Scaling:
 
 
 def _subtract(centre: Array, y: Array) -> Array:
-    """Targets about a centre."""
+    """Return the targets minus a constant; a function of its own so that workers can unpickle it."""
     return np.asarray(y - centre)
 
 
@@ -130,7 +131,7 @@ def _partial_out_problem(
 def _task_problem(
     rows: TrainingSet, loss: Loss, intercept: bool, standardize: bool | Scaling, free: tuple[int, ...], model: Any
 ) -> Problem:
-    from projfree.data.sparse import TaskData, spread_out  # brings in SciPy's sparse arrays
+    from projfree.data.sparse import TaskData, spread_out  # imports SciPy's sparse arrays
 
     if free:
         raise ValueError("`free` columns and `task` do not go together; give each task its own intercept instead.")
@@ -142,15 +143,15 @@ def _task_problem(
         scale = scaling[1]
     yc, Xm, ym, errors = y, np.zeros((rows.tasks, X.shape[1])), np.zeros(rows.tasks), EXACT
     constant = intercept and not is_squared(loss)
-    if constant:  # one more feature, that no ball holds
+    if constant:  # the intercepts are the coefficients of one more feature, outside the ball
         X, scale = np.column_stack([X, np.ones(len(X))]), np.append(scale, 1.0)
-    elif intercept:  # centred first: large means would be rounded
+    elif intercept:  # center before scaling: large means would cause rounding errors
         (X, Xm), (yc, ym) = _center_by_task(X, task, rows), _center_by_task(y[:, None], task, rows)
         Xm, yc, ym = Xm / scale, yc[:, 0], ym[:, 0]
-        # Entries are rounded three times, and the means left over are rounding of sums of centred entries.
+        # Each entry is rounded three times; the remaining means are rounding errors of sums of centred entries.
         sizes = _root_mean_square(yc, rows), _root_mean_square(X / scale, rows)
         errors = TableErrors(*(UNIT * units * size for units in (4.0, len(X) + 4.0) for size in sizes))
-    if norm_and_exponent(model.norm, model.p) == ("lp", 1.0):  # a plain table, in which working sets find features
+    if norm_and_exponent(model.norm, model.p) == ("lp", 1.0):  # working sets need a sparse matrix of all tasks
         data: Data = as_data(spread_out(X / scale, task, rows.tasks), yc, rows.weight)
     else:
         data = TaskData(X / scale, yc, task, rows.weight, rows.tasks)
@@ -165,10 +166,10 @@ def _task_problem(
 
 
 def _center_by_task(Z: Array, task: Array, rows: TrainingSet) -> tuple[Array, Array]:
-    """Rows less the mean of their task, and these means.
+    """Subtract the mean of its task from each row, and return the means.
 
-    Means that are large beside the deviations are rounded by more than the deviations are, so their rest is
-    subtracted too.
+    Means that are large relative to the deviations have rounding errors of their size, so the means of the result are
+    subtracted again.
     """
     first = _task_means(Z, task, rows)
     Z = Z - first[task]
@@ -182,22 +183,22 @@ def _root_mean_square(Z: Array, rows: TrainingSet) -> float:
 
 
 def _task_means(Z: Array, task: Array, rows: TrainingSet) -> Array:
-    """The weighted mean of each task, 0 where it has no rows."""
+    """Return the weighted mean of each task, 0 for tasks without rows."""
     s = np.ones(len(Z)) if rows.weight is None else rows.weight
     total = np.bincount(task, weights=s, minlength=rows.tasks)
     sums = np.stack([np.bincount(task, weights=s * z, minlength=rows.tasks) for z in Z.T], axis=1)
     return np.asarray(sums / np.where(total > 0, total, 1.0)[:, None])
 
 
-# ---------------------------------------------------------------------- free columns of squares
+# ---------------------------------------------------------------------- free columns with the squared loss
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Residuals of columns from the block, their coordinates in its basis, and the errors of each column.
+    """Residuals of columns after a regression on the free columns, their coordinates in its basis, and error bounds.
 
-    Root mean squares: ``span_error`` bounds the part of a column that still lies in the span of the block, and
-    ``error`` all other differences between it and the exact residual.
+    Bounds are root mean squares per column: ``span_error`` bounds the part of the residual that still lies in the span
+    of the free columns, and ``error`` any other difference from the exact residual.
     """
 
     residual: Array
@@ -207,17 +208,17 @@ class Residuals:
 
 
 class UnpenalisedBlock:
-    """An orthonormal basis, in the weighted inner product, of the free columns and the intercept.
+    """Orthonormal basis of the free columns and the intercept, in the weighted inner product.
 
-    A free column that the ones before it explain up to rounding gets the coefficient zero, as in R's `lm`. The column
-    of ones comes first, so that all others are centred.
+    A free column that the preceding columns explain up to rounding gets the coefficient zero, as in R's `lm`. The
+    column of ones comes first, so that all other columns are centred.
     """
 
     def __init__(self, F: Array, weight: Array | None, intercept: bool) -> None:
         n, k = F.shape
         s = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
         self.share, self.intercept, self.columns = s / s.sum(), intercept, k
-        # The ones are exact: subtracting a multiple of them rounds an entry relative to the difference alone.
+        # The column of ones is exact: subtracting a multiple of it rounds each entry relative to the difference only.
         self.basis, self.triangle, self.independent = np.ones((n, int(intercept))), np.eye(int(intercept)), []
         self.angles = np.zeros(int(intercept))
         for j in range(k):
@@ -225,7 +226,8 @@ class UnpenalisedBlock:
             size = self._norms(column.residual)
             if not size:
                 continue
-            # The new vector lies in the span up to its own rounding and that of the vectors it was made from.
+            # The new vector leaves the span by its own rounding error and by those of the basis vectors subtracted from
+            # it.
             angle = (column.error + np.linalg.norm(self.angles * column.coordinates)) / size
             self.basis = np.column_stack([self.basis, column.residual / size])
             grown = np.eye(len(self.triangle) + 1)
@@ -234,25 +236,25 @@ class UnpenalisedBlock:
             self.independent.append(j)
 
     def residuals(self, Z: Any) -> Residuals:
-        """What is left of each column of ``Z`` after a regression on the block."""
+        """Return the residuals of the columns of ``Z`` after a weighted regression on the block."""
         residual = np.asarray(Z, dtype=np.float64)
         coordinates: Array = np.zeros((self.basis.shape[1], *residual.shape[1:]))
         ones, others = slice(0, int(self.intercept)), slice(int(self.intercept), None)
         residual, coordinates = self._project_out(residual, coordinates, ones)
         centred = self._norms(residual)
-        for part in (others, ones, others):  # twice is enough: Giraud, Langou and Rozloznik (2005)
+        for part in (others, ones, others):  # two rounds suffice: Giraud, Langou and Rozloznik (2005)
             residual, coordinates = self._project_out(residual, coordinates, part)
         gone = self._norms(residual) <= COLLINEAR_TOL * centred
         theta = float(np.linalg.norm(self.angles))
         n, k = self.basis.shape
-        # An entry is rounded a few times for each vector of the basis, relatively to the centred column; the basis
-        # leaves the span by the angle theta; and of a column that is set to zero, all that was left is missing.
+        # Each basis vector rounds an entry a few times, relative to the centred column. The basis leaves the span by
+        # the angle theta. A column that is set to zero misses its whole residual.
         error = (UNIT * 8.0 * (k + 1) + 2.0 * theta + np.where(gone, COLLINEAR_TOL, 0.0)) * centred
         span_error = (UNIT * 3.0 * n + theta) * centred  # inner products of n terms
         return Residuals(np.where(gone, 0.0, residual), coordinates, error, span_error)
 
     def _project_out(self, residual: Array, coordinates: Array, part: slice) -> tuple[Array, Array]:
-        """One round of projection with a part of the basis."""
+        """Subtract the projection onto some of the basis vectors, and add its coordinates."""
         Q = self.basis[:, part]
         moved = (Q.T * self.share) @ residual
         coordinates = coordinates.copy()
@@ -260,11 +262,11 @@ class UnpenalisedBlock:
         return residual - Q @ moved, coordinates
 
     def _norms(self, Z: Array) -> Any:
-        """The root of the weighted mean square of each column."""
+        """Return the weighted root mean square of each column."""
         return np.sqrt(np.tensordot(self.share, Z * Z, axes=1))
 
     def coefficients(self, coordinates: Array) -> tuple[Array, Array]:
-        """Coefficients of the free columns, and the intercept, from coordinates in the basis."""
+        """Return the coefficients of the free columns and the intercept for coordinates in the basis."""
         from scipy.linalg import solve_triangular
 
         solution = solve_triangular(self.triangle, coordinates) if len(coordinates) else coordinates
@@ -274,11 +276,11 @@ class UnpenalisedBlock:
         return coef, solution[0] if constant else np.zeros(coordinates.shape[1:])
 
 
-# ---------------------------------------------------------------------- the set
+# ---------------------------------------------------------------------- the constraint set
 
 
 def norm_and_exponent(norm: Any, p: Any) -> tuple[Any, float]:
-    """The kind of a norm and its exponent, by default 2, or 1 for singular values, where 2 would be a ridge."""
+    """Return the name of the norm and its exponent: by default 2, and 1 for Schatten norms, where 2 would be ridge."""
     kind, own = ALIASES.get(norm, (norm, None)) if isinstance(norm, str) else (norm, None)
     if own is not None and p is not None and p != own:
         raise ValueError(f"`norm={norm!r}` has the exponent {own:g}, got `p={shown(p)}`; leave `p` out.")
@@ -288,7 +290,7 @@ def norm_and_exponent(norm: Any, p: Any) -> tuple[Any, float]:
 
 
 def make_ball(model: Any, rows: TrainingSet, problem: Problem, radius: float) -> ConstraintSet:
-    """The set of an estimator for the parameter of a problem, or a sentence on which argument does not fit."""
+    """Build the constraint set of an estimator; raise ValueError if an argument does not fit the problem."""
     f, free, groups = problem.objective, problem.free, model.feature_groups
     norm, p = norm_and_exponent(model.norm, model.p)
     shape = (f.shape[0] - len(free), *f.shape[1:])
@@ -316,7 +318,7 @@ def make_ball(model: Any, rows: TrainingSet, problem: Problem, radius: float) ->
             f"`norm` must be one of {', '.join(map(repr, (*NORMS, *ALIASES)))} or a ConstraintSet, got {shown(norm)}."
         )
     if is_constrained(model):
-        # Squares keep free columns as coordinates too, whose bound costs digits of the gap.
+        # With constraints, squares keep free columns as coordinates too. A small bound on them costs less of the gap.
         outer = WithFree(ball, free, 0.1 * _free_bound(rows, model.fit_intercept)) if free else ball
         return constrained_ball(model, outer, f.shape, problem)
     if flag("positive", model.positive):
@@ -332,13 +334,13 @@ def make_ball(model: Any, rows: TrainingSet, problem: Problem, radius: float) ->
 def _free_bound(rows: TrainingSet, intercept: bool) -> float:
     if rows.y.dtype.kind in "iu":
         return FREE_FACTOR
-    # An intercept takes the level of the targets; those of tasks are free coefficients themselves.
+    # An intercept absorbs the mean of the targets, except with tasks, whose intercepts are free coefficients.
     size = np.ptp(rows.y) if intercept and rows.task is None else np.abs(rows.y).max(initial=1.0)
     return FREE_FACTOR * max(1.0, float(size))
 
 
 def group_labels(groups: Any) -> tuple[int, ...]:
-    """Labels of any kind as whole numbers; a list of lists of columns names the groups one after the other."""
+    """Convert group labels of any type, or a list of lists of columns, to one integer per feature."""
     if isinstance(groups, Sequence) and groups and all(isinstance(g, list | tuple | np.ndarray) for g in groups):
         owner = [(int(column), k) for k, members in enumerate(groups) for column in members]
         if [column for column, _ in sorted(owner)] != list(range(len(owner))):
@@ -348,26 +350,26 @@ def group_labels(groups: Any) -> tuple[int, ...]:
 
 
 def inner_ball(ball: ConstraintSet) -> Any:
-    """The set behind free columns, signs and other constraints."""
+    """Return the ball inside `WithFree`, `Positive` and `Constrained`."""
     while isinstance(ball, WithFree | Positive | Constrained):
         ball = ball.ball
     return ball
 
 
 def radius_of(ball: ConstraintSet) -> float | None:
-    """The radius of a ball, None where the set has none."""
+    """Return the radius of a set, None if it has none."""
     radius = getattr(inner_ball(ball), "radius", None)
     return None if radius is None else 0.0 if radius == ZERO_RADIUS else float(radius)
 
 
 def ball_through(ball: ConstraintSet, w: Array) -> ConstraintSet:
-    """The ball with ``w`` on its boundary."""
+    """Return the ball with ``w`` on its boundary."""
     through: ConstraintSet = resized(ball, ball_norm(ball, w) or ZERO_RADIUS)
     return through
 
 
 def ball_norm(ball: ConstraintSet, w: Array) -> float:
-    """The norm of the ball behind a set, of the part of ``w`` that lies in it."""
+    """Return the norm of ``w`` in the ball inside a set, without its free entries."""
     outer, inner = ball.ball if isinstance(ball, Constrained) else ball, inner_ball(ball)
     w = outer.split(w)[0] if isinstance(outer, WithFree) else w
     if not isinstance(inner, NormBall):
@@ -376,7 +378,7 @@ def ball_norm(ball: ConstraintSet, w: Array) -> float:
 
 
 def nearest_feasible(ball: ConstraintSet, w: Array | None, shape: tuple[int, ...]) -> Array | None:
-    """``w`` if it lies in the set, else the nearest point; None where there is no way to it."""
+    """Return ``w`` if it lies in the set, else a nearby point of the set; None if no projection is available."""
     if w is None or w.shape != shape or not np.isfinite(w).all():
         return None
     if ball.contains(w):

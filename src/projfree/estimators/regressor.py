@@ -31,18 +31,18 @@ from projfree.run.result import raise_if_interrupted
 
 log = logging.getLogger(__name__)
 
-#: Quantiles are smoothed by this part of the loss at zero where they are scored and nothing else.
+#: Smoothing of quantile losses along cross-validation paths, relative to the loss at zero.
 PATH_SMOOTHING = 1e-4
-#: Squares of smaller targets are lost to underflow.
+#: Squares of smaller targets underflow.
 MIN_TARGET = 1e-150
-#: Moments about the mean that are a smaller part than this of those about the centre of the sums are too inexact.
+#: Smallest ratio of moments about the mean to moments about the origin of the sums; below it they are too inexact.
 MIN_VARIATION = 1e-8
-#: Losses that are made without a look at the data.
+#: Losses that do not depend on the data.
 LOSSES: dict[str, type[Loss]] = {"squared": Squared, "poisson": Poisson, "gamma": Gamma}
 
 
 def _supports_partial_fit(model: Any) -> bool:
-    """Whether rows can be added: moments serve squares alone."""
+    """Return True if `partial_fit` is available, which needs the squared loss; else raise AttributeError."""
     if model.loss == "squared" or is_squared(model.loss):
         return True
     raise AttributeError(
@@ -89,7 +89,7 @@ class Regression(LinearModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         return Huber(HUBER * scale) if self.loss == "huber" else BiWeight(BIWEIGHT * scale)
 
     def _path_loss(self, rows: TrainingSet) -> Loss:
-        """The scale of a robust loss is that of a fit with the default penalty, and quantiles are smoothed a little."""
+        """Return the loss of paths: with the scale of a penalised fit if it is robust, smoothed if it is a quantile."""
         if self.loss in ("huber", "biweight"):
             return clone(self).set_params(radius=None, callbacks=(), verbose=0)._fit(rows).loss_  # type: ignore[no-any-return]
         loss = self._loss(rows)
@@ -121,8 +121,8 @@ class Regression(LinearModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @dask_aware
     def predict(self, X: Any) -> Array:
-        """The predictions, of shape (n,) or (n, k); ``X`` may be a path, as for `fit`, and is then read in chunks."""
-        scores = self._linear_predictor(X)  # says so if there was no fit
+        """Predict targets, of shape (n,) or (n, k). ``X`` may be a path, as in `fit`, which is read in chunks."""
+        scores = self._linear_predictor(X)  # raises NotFittedError before `loss_` is needed
         return self.loss_.mean(scores)
 
 
@@ -136,82 +136,79 @@ class ConstrainedRegressor(Regression, SingleFit):
     Parameters
     ----------
     loss : {"squared", "huber", "biweight", "poisson", "gamma", "quantile"} or Loss
-        ``"huber"`` and ``"biweight"`` take their scale from the data: 1.345 and 3.787 times a robust standard
-        deviation (1.4826 times the median absolute deviation) of the residuals of a first Huber fit, scaled by the
-        targets, over the same ball or with the same penalty, and at least a thousandth of what the targets alone would
-        give. At these multiples they lose 5 % of efficiency on Gaussian residuals. Give ``Huber(delta)`` or
-        ``BiWeight(scale)`` to fix it. The bi-weight is not convex: its fit starts at that of Huber's loss, whose ball
-        it takes where there is no radius, and ends at a stationary point. ``"poisson"`` (targets of at least 0) and
-        ``"gamma"`` (positive ones) are half the deviances of models whose mean is the exponential of the linear
-        prediction: `predict` gives means, and `score` the part of the deviance that is explained. ``"quantile"`` is
-        the loss of ``quantile``. It is smoothed, less and less until that accounts for half of ``tol``; the gap is that
-        of the quantile loss itself.
-    quantile : float
-        The quantile that ``loss="quantile"`` predicts, between 0 and 1; the median by default.
-    norm : {"lp", "group", "schatten", "l1", "l2", "nuclear"} or ConstraintSet
-        The norm of the ball; ``"l1"`` and ``"l2"`` are ``"lp"`` with that p, ``"nuclear"`` is ``"schatten"`` with 1.
-        With 2-D ``y`` the coefficients are a matrix, features x outputs: its rows are the groups of ``"group"``, and
-        ``"schatten"`` acts on its singular values. A set is taken as it is, with its own radius; ``p``, ``q``,
-        ``radius`` and ``alpha`` play no part then.
+            The scale of ``"huber"`` and ``"biweight"`` is estimated: 1.345 and 3.787 times a robust standard deviation
+            (1.4826 times the median absolute deviation) of the residuals of a first Huber fit with the same ball or
+            penalty, whose own scale comes from the targets. It is at least a thousandth of the scale of the targets.
+            With these factors the losses have an efficiency of 95 % for Gaussian residuals. Use ``Huber(delta)`` or
+            ``BiWeight(scale)`` for a fixed scale. The bi-weight loss is not convex: its fit starts from the Huber fit,
+            uses the ball of that fit if there is no radius, and ends at a stationary point. ``"poisson"`` (targets of
+            at least 0) and ``"gamma"`` (positive targets) are half the deviances of models whose mean is the
+            exponential of the linear prediction: `predict` returns means, and `score` the fraction of deviance
+            explained. ``"quantile"`` is the pinball loss of the parameter ``quantile``. It is smoothed, and the
+            smoothing is reduced until it contributes at most half of ``tol``; the gap refers to the quantile loss
+            itself.
+        The norm of the ball; ``"l1"`` and ``"l2"`` are ``"lp"`` with p = 1 and 2, ``"nuclear"`` is ``"schatten"`` with
+        p = 1. With 2-D ``y`` the coefficients are a matrix, features x outputs: ``"group"`` groups its rows, and
+        ``"schatten"`` is a norm of its singular values. A `ConstraintSet` is used as it is; ``p``, ``q``, ``radius``
+        and ``alpha`` are then ignored.
     p, q : float
-        The exponent of the norm, by default 2, or 1 for ``"schatten"``; for ``"group"`` the one within groups, and q (1
-        by default) the one across them.
+        The exponent of the norm, by default 2, and 1 for ``"schatten"``. For ``"group"``, p is the exponent within
+        groups and q (default 1) the exponent across groups.
     radius : float, optional
-        The radius of the ball. It is used in place of ``alpha`` where it is given.
+        The radius of the ball. If it is given, ``alpha`` is ignored.
     alpha : float
-        Without a radius, the weight of a penalty: the fit minimises
+        The weight of the penalty of a fit without a radius, which minimises
 
         .. math:: \sum_i s_i\,\ell(\langle x_i, w\rangle + b, y_i) + \frac{2\alpha}{k} \|w\|^k , \qquad
                   k = \min(p, 2) ,
 
-        with q in place of p for groups, and ``radius_`` is the norm of its coefficients, over whose ball the
-        certificate is. With n the sum of the weights, squares give `Ridge(alpha)` of scikit-learn for p = 2,
-        `Lasso(alpha / n)` for p = 1 and `MultiTaskLasso(alpha / n)` for ``norm="group"``; the Poisson and Gamma losses
-        give `PoissonRegressor(2 alpha / n)` and `GammaRegressor(2 alpha / n)`. ``alpha`` depends on the
-        unit of ``y``, unless the loss is squared, ``"huber"`` or ``"biweight"`` and k = 2, or the loss is ``"gamma"``.
-        The default of 1 is scikit-learn's, and no better: choose it, or the radius, by cross-validation.
-    fit_intercept : bool
-        Whether to fit an intercept. The intercept is not constrained.
+        with q in place of p for groups. ``radius_`` is then the norm of the coefficients, and the certificate is about
+        the ball of this radius. With n the sum of the weights, the squared loss gives `Ridge(alpha)` of scikit-learn
+        for p = 2, `Lasso(alpha / n)` for p = 1 and `MultiTaskLasso(alpha / n)` for ``norm="group"``; the Poisson and
+        Gamma losses give `PoissonRegressor(2 alpha / n)` and `GammaRegressor(2 alpha / n)`. A good ``alpha`` depends on
+        the unit of ``y``, unless the loss is squared, ``"huber"`` or ``"biweight"`` and k = 2, or the loss is
+        ``"gamma"``. The default of 1 is that of scikit-learn; choose ``alpha`` or the radius by cross-validation.
     solver : "auto" or Solver
-        ``"auto"`` chooses one by the loss, the set and the shape of the data.
+        ``"auto"`` chooses one from the loss, the set and the shape of the data; `explain` returns the choice.
     tol : float
-        The relative gap at which the fit ends, proven for convex losses.
+        The fit ends at this relative gap, which is certified for convex losses.
     max_iter, time_limit : int and float
-        The most iterations of a fit, and seconds of it and of those before it, which solve a penalised problem or find
-        the scale of a loss.
+        Limits on the iterations and the seconds of a fit. The time includes the preceding fits that solve a penalised
+        problem or estimate the scale of a loss.
     standardize : bool
-        Whether features are centred (with an intercept, unless ``X`` is sparse) and divided by their standard
-        deviations, as a view. The radius is then one on the scaled coefficients; ``coef_`` is in the units of ``X``.
+        Whether to centre features (with an intercept, unless ``X`` is sparse) and divide them by their standard
+        deviations, without a copy. The radius then bounds the scaled coefficients; ``coef_`` is in the units of ``X``.
     warm_start : bool
-        Whether to start from the coefficients of the previous fit, or the nearest ones inside the ball.
+        Whether to start from the coefficients of the previous fit, projected onto the ball.
     random_state : int, RandomState or None
-        For solvers that draw rows.
+        Seed of solvers that sample rows.
     positive : bool
-        Whether coefficients must not be negative (l_p and group balls).
+        Whether to constrain the coefficients to be nonnegative (l_p and group balls).
     feature_groups : sequence, optional
         For ``norm="group"``: a label for each feature, or a list of lists of column numbers.
     free : sequence, optional
-        Columns outside the ball, by number, name or mask. For squares they are minimised out beforehand; one that the
-        others explain up to 1e-12 of it counts as a combination of them. With other losses they may go up to 10,000
-        times the range of the targets (or 1), and the certificate is for that.
+        Unpenalised columns, whose coefficients are not in the ball, by number, name or mask. With the squared loss they
+        are eliminated exactly; a column that the others explain up to a relative residual of 1e-12 counts as collinear.
+        With other losses, their coefficients are bounded by 10,000 times the range of the targets (or 1), and the
+        certificate is subject to this bound.
     task : int or str, optional
-        The column of ``X`` that holds the task of each row. Each task then has its own coefficients (and its own
-        intercept), a column of the matrix that the ball holds; the column is no feature.
+        The column of ``X`` with the task of each row, which is not a feature. Each task has its own coefficients, a
+        column of the matrix in the ball, and its own intercept.
     verbose : int
-        0 is silent, 1 shows a progress bar with the certified gap and the time left on a terminal, 2 writes a line for
-        each iteration; both to the standard error stream.
+        0 is silent, 1 shows a progress bar with the certified gap and the remaining time on a terminal, 2 prints a line
+        for each iteration; both write to the standard error stream.
     callbacks : callable or sequence of callables
-        Each is called with the `Run` after every iteration; one that returns True ends it. Copies of the estimator
-        have copies of them.
+        Called with the `Run` after each iteration; the fit ends if one returns True. Clones of the estimator have
+        copies of the callbacks.
     signs : dict, optional
-        1 or -1 for columns, by name or number: their coefficients are at least or at most zero.
+        Sign of the coefficients of columns, by name or number: 1 for at least zero, -1 for at most zero.
     order : list of lists, optional
-        Columns whose coefficients increase in the order given, as those of the levels of a tariff.
+        Lists of columns whose coefficients must be nondecreasing, such as those of the levels of a tariff.
     bounds : dict, optional
-        A pair of numbers, None where there is no bound, for columns: the range of their coefficients.
+        Lower and upper bounds of coefficients, a pair for each column, with None for no bound.
     constraints : Rows or sequence of Rows, optional
-        More linear constraints, from `projfree.sets.sums_to`, `projfree.sets.covariance` and the like, on coefficients
-        in the units of ``X``. All constraints need a radius and one output, and hold in computed arithmetic.
+        Further linear constraints, such as `projfree.sets.sums_to` and `projfree.sets.covariance`, on the coefficients
+        in the units of ``X``. Constraints need a radius and a single output; they hold in floating-point arithmetic.
 
     Attributes
     ----------
@@ -219,21 +216,22 @@ class ConstrainedRegressor(Regression, SingleFit):
     intercept_ : float or ndarray
     n_iter_ : int
     result_ : Result
-        Value, bound, gap, status and trace of the run, without anything of the size of the data. It is about the rows
-        as the fit prepared them, scaled ones where ``standardize_`` is true.
+        Value, bound, gap, status and trace of the run; its size does not depend on the number of rows. It refers to the
+        rows after scaling if ``standardize_`` is True.
     multiplier_ : float or None
-        The penalty that the radius amounts to: ``coef_`` also minimises the mean loss plus this times the norm.
+        The Lagrange multiplier of the radius: ``coef_`` also minimises the mean loss plus this times the norm.
     multipliers_ : dict
-        The active constraints by what they say, with their multipliers: by how much the mean loss would fall where the
-        bound is relaxed, positive for upper bounds and negative for lower ones.
+        Lagrange multipliers of the active constraints by name: the rate at which the mean loss falls if the bound is
+        relaxed, positive for upper bounds and negative for lower bounds.
     radius_ : float or None
         The radius used.
     standardize_ : bool
         Whether columns were scaled.
     ball_, loss_ : ConstraintSet and Loss
-        As used. Balls have positive radii: where ``radius_`` is 0, that of ``ball_`` is the smallest float, 2e-308.
+        The set and the loss of the fit. If ``radius_`` is 0, the radius of ``ball_`` is the smallest normal float,
+        2e-308.
     tasks_ : ndarray
-        The labels of the tasks, where there are some.
+        The labels of the tasks, if ``task`` is given.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where ``X`` has names.
@@ -265,11 +263,12 @@ class ConstrainedRegressor(Regression, SingleFit):
 
     @available_if(_supports_partial_fit)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedRegressor:
-        """Add rows to those of earlier calls, and fit all of them: squares need no more than sums of products.
+        """Add rows to those of earlier calls, and fit all of them; for the squared loss only.
 
-        The answer is that of one `fit` on all rows up to rounding, at the cost of the new ones and of a solve with
-        their d x d moments. The rows of `fit` are not kept: the first call after it begins anew, with a log record.
-        Ctrl-C leaves the model as it was before the call, without the new rows.
+        The model keeps the second moments of the rows, so that a call costs one read of the new rows and a solve with a
+        d x d matrix. The result equals that of `fit` on all rows up to rounding. The first call after `fit` starts
+        anew, with a log message, because `fit` keeps no moments. After Ctrl-C the model is unchanged, and the call can
+        be repeated.
 
         Parameters
         ----------
@@ -296,23 +295,25 @@ class ConstrainedRegressorCV(Regression, CrossValidated):
     p : float or sequence of float
         The exponent of the norm, or several to choose from.
     radii : int or array
-        How many values of the penalty to try, or the radii to try. A number makes a grid as `LassoCV` does: from the
-        multiplier at which all coefficients are zero down to a thousandth of it, for each p; where the last one is the
-        best, the grid goes on, at most three times by a decade. Each multiplier is fitted in all folds, and stands for
-        the radius that it has on all rows. Radii that are given are all that is tried; where the best one is at an
+        The number of radii to try, or the radii. A number gives a grid of penalties as in `LassoCV`, for each p: from
+        the smallest multiplier for which all coefficients are zero down to a thousandth of it. While the last one is
+        best, the grid is extended by a decade, at most three times. All folds use the same multipliers; ``radii_`` are
+        the norms of the coefficients that they give on all rows. If radii are given, the grid is not extended, and a
+        warning is issued if the best radius is the smallest or the largest.
         end, a warning says so.
     cv : int, splitter or iterable, optional
         As in scikit-learn; 5 folds by default.
     scoring : str or callable, optional
-        What is maximised; by default the coefficient of determination. Sample weights reach it where it takes some.
+        The score to maximise, by default R2. Sample weights are passed to it if it accepts them.
     rule : {"best", "one_standard_error"}
-        The radius with the best mean score, or the smallest one within a standard error of it (for the best p).
+        Choose the radius with the best mean score, or the smallest radius within one standard error of it (for the best
+        p).
     random_state, positive, feature_groups, free, task
         As in `ConstrainedRegressor`.
     n_jobs : int, optional
-        Processes of joblib over exponents and folds.
+        Number of joblib processes over exponents and folds.
     verbose : int
-        0 is silent; 1 shows a progress bar over exponents and folds on a terminal, and one for the final fit; 2 writes
+        0 is silent; 1 shows a progress bar over exponents and folds on a terminal, and one for the final fit; 2 prints
         a line for each iteration of the final fit.
     callbacks : callable or sequence of callables
         As in `ConstrainedRegressor`, for the final fit.
@@ -320,20 +321,20 @@ class ConstrainedRegressorCV(Regression, CrossValidated):
     Attributes
     ----------
     radius_, p_ : float
-        The choice.
+        The chosen radius and exponent.
     radii_ : ndarray of shape (n_p, n_radii)
-        What was tried; rows that are shorter than others end with NaN, and so do those of ``scores_``.
+        The radii tried for each p; shorter rows are padded with NaN, as in ``scores_``.
     scores_ : ndarray of shape (n_p, n_radii, n_folds)
-        The path of a fold ends when its score has fallen for ten values.
+        Scores of each fold. The path of a fold ends when its score has been below the best one for ten radii.
     cv_results_ : dict
-        As in scikit-learn's ``GridSearchCV``, an entry for each p and radius; ``mean_fit_time`` is that of a path
-        divided by its radii.
+        As in scikit-learn's ``GridSearchCV``, with an entry for each p and radius; ``mean_fit_time`` is the time of a
+        path divided by its number of radii.
     best_index_, best_params_ : int and dict
-        The place of the choice in ``cv_results_``.
+        The chosen entry of ``cv_results_``.
     extended_ : int
-        How many radii were added to an automatic grid; a log record says so too.
+        The number of radii by which an automatic grid was extended.
     best_score_ : float
-        The mean score of the choice.
+        The mean score of the chosen radius and exponent.
     path_ : RadiusPath
         Coefficients and multipliers over all radii for the chosen p, from all rows.
     n_features_in_ : int
@@ -357,11 +358,11 @@ class ConstrainedRegressorCV(Regression, CrossValidated):
     _estimator_class = ConstrainedRegressor
 
 
-# ---------------------------------------------------------------------- squares from moments
+# ---------------------------------------------------------------------- partial_fit: least squares from moments
 
 
 def _add_to_moments(model: Any, gram: Gram | None, X: Any, y: Any, sample_weight: Any) -> Gram:
-    """The moments with these rows added to a copy, so that a failure changes nothing."""
+    """Return a copy of the moments with these rows added, so that an error leaves the model unchanged."""
     if isinstance(X, Data) or is_dask(X):
         raise TypeError("`partial_fit` takes arrays, part by part; give Data to `fit`, which reads it chunk by chunk.")
     for name in ("task", "free"):
@@ -370,9 +371,9 @@ def _add_to_moments(model: Any, gram: Gram | None, X: Any, y: Any, sample_weight
                 f"`partial_fit` keeps no rows, and `{name}` needs them, got {shown(getattr(model, name))}; use `fit`."
             )
     if gram is not None:
-        model._linear_predictor(X)  # which refuses other columns
+        model._linear_predictor(X)  # raises if the columns differ from those of earlier calls
     rows = model._training_set(X, y, sample_weight)
-    if rows.weight is not None and rows.weight.any():  # rows that count nothing are no rows
+    if rows.weight is not None and rows.weight.any():  # leave out rows of weight zero
         rows = rows.part(np.flatnonzero(rows.weight))
     outputs = rows.y.shape[1:]
     if gram is not None and outputs != gram.outputs:
@@ -386,7 +387,7 @@ def _add_to_moments(model: Any, gram: Gram | None, X: Any, y: Any, sample_weight
 
 
 def _fit_moments(model: Any, gram: Gram) -> None:
-    """Minimise the mean squared error of all rows so far, and take over what is found."""
+    """Minimise the mean squared error of all rows so far, and set the fitted attributes."""
     time_left, intercept = model._start_countdown(), flag("fit_intercept", model.fit_intercept)
     scaling, scaled = None, gram
     if flag("standardize", model.standardize):
@@ -405,14 +406,14 @@ def _fit_moments(model: Any, gram: Gram) -> None:
     problem = Problem(form, raw, scaling)  # type: ignore[arg-type]  # a form answers all that is asked
     start = model.result_.w if hasattr(model, "result_") else None
     setup = model._setup_on_ball(rows, problem, start, time_left)
-    # Ctrl-C leaves the model as it was, without the new rows, so that the call can be repeated.
+    # After Ctrl-C the model is unchanged, so that the call can be repeated.
     settings = {**model._minimize_options(setup, time_left), "callbacks": ()}
     result = raise_if_interrupted(minimize(form, setup.ball, **settings))
 
     def at(w: Array) -> Any:
         return scaled.intercept(w) if intercept else None
 
-    own = result.certificate  # on the form; that of the rows, which `verify` checks, has intercepts
+    own = result.certificate  # of the quadratic form; `verify` checks that of the rows, which has intercepts
     proof = replace(own, loss=Squared(), intercept=at(own.w), witness_intercept=at(own.witness))
     result = replace(result, intercept=at(result.w), certificate=proof)
     model._set_attributes(setup.problem, setup.ball, result, Squared())

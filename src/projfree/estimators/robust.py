@@ -1,4 +1,4 @@
-"""Losses whose scale or smoothing is found by fits: Huber's, the bi-weight and the quantile loss."""
+"""Setup of fits with data-dependent losses: the scale of Huber and bi-weight, the smoothing of quantile losses."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ if TYPE_CHECKING:
     from projfree.estimators.base import FitSetup
     from projfree.estimators.inputs import TrainingSet
 
-#: Multiples of the standard deviation at which the losses lose 5 % of efficiency on Gaussian residuals.
+#: Scales of the losses, in standard deviations, that give an efficiency of 95 % for Gaussian residuals.
 HUBER, BIWEIGHT = 1.345, 3.787
-#: A median absolute deviation times this estimates the standard deviation of Gaussian residuals.
+#: Ratio of the standard deviation to the median absolute deviation of Gaussian residuals.
 MAD_TO_STD = 1.4826
-#: The fit that finds the scale of residuals ends at this relative gap; the scale needs two digits.
+#: Tolerance and iteration limit of the fit that estimates the scale, of which two digits are enough.
 SCALE_TOL, SCALE_MAX_ITER = 1e-3, 500
-#: No scale is smaller than this part of that of the targets: exact fits have residuals of rounding size.
+#: Smallest scale relative to that of the targets: residuals of exact fits are rounding errors.
 MIN_SCALE_SHARE = 1e-3
-#: The first loss is smoothed by this part of the value at zero, the next ones by so many times less.
+#: Smoothing error of the first fit relative to the value at zero, and the factor by which it is then reduced.
 INITIAL_SMOOTHING, SMOOTHING_FACTOR = 0.1, 10.0
-#: Fits before the last; each ends where its smoothing hides what is left.
+#: Maximum number of fits with decreasing smoothing before the last one.
 MAX_FITS = 12
-#: The value counts as at least this part of that at zero, as it does in relative gaps.
+#: Lower bound on the value relative to that at zero, as in relative gaps.
 MIN_VALUE_SHARE = 1e-6
-#: A gap of this part of the tolerance is met again by the fit that begins where it was met, and proves it anew.
+#: Stop early if the gap is below this fraction of the tolerance, so that the final fit certifies it again.
 EARLY_GAP_SHARE = 0.5
-#: A smoothing of this part of mu r leaves the multiplier, and with it the radius, about as it is.
+#: Smoothing error relative to mu r below which the multiplier, and so the radius, hardly changes.
 SMOOTHING_SHARE = 1e-3
-#: And a tolerance as at least this, so that the parabola keeps a width.
+#: Smallest tolerance, which keeps the width of the smoothing positive.
 MIN_TOL = 1e-12
 
 
 def weighted_median(values: Array, weight: Array | None = None) -> float:
-    """The smallest value with at least half of the weight at or below it, averaged with its mirror image from above."""
+    """Return the weighted median: the mean of the lower and the upper one."""
     order = np.argsort(values, kind="stable")
     v, s = values[order], np.ones(len(values)) if weight is None else weight[order]
     below, half = np.cumsum(s), 0.5 * float(s.sum())
-    # Weights that add up to half only up to rounding count as half.
+    # Sums of weights within rounding of half count as half.
     slack = 1e-12 * half
     low = v[min(int(np.searchsorted(below, half - slack)), len(v) - 1)]
     high = v[min(int(np.searchsorted(below, half + slack, side="right")), len(v) - 1)]
@@ -54,9 +54,10 @@ def weighted_median(values: Array, weight: Array | None = None) -> float:
 
 
 def robust_scale(r: Array, weight: Array | None = None) -> float:
-    """The median absolute deviation times 1.4826; the mean one where more than half of the residuals agree; else 1.
+    """Return 1.4826 times the median absolute deviation, as a robust standard deviation.
 
-    Outputs are pooled, each centred by its own median.
+    If it is zero, the mean absolute deviation replaces the median; if that is zero too, the scale is 1. Outputs are
+    pooled after subtracting the median of each.
     """
     columns = r.reshape(len(r), -1).astype(np.float64)
     keep = np.ones(len(r), dtype=bool) if weight is None else weight > 0
@@ -75,10 +76,10 @@ def robust_scale(r: Array, weight: Array | None = None) -> float:
 
 
 def setup_robust(model: Any, rows: TrainingSet, start: Array | None, time_left: Callable[[], float | None]) -> FitSetup:
-    """The fit of a Huber or a bi-weight loss, with the scale of the residuals of a first Huber fit if none is given.
+    """Set up the fit of a Huber or bi-weight loss; unless given, its scale comes from the residuals of a Huber fit.
 
-    The bi-weight, which is not convex, begins at the fit of the Huber loss with the matching scale, and has the ball of
-    that fit where a penalty decides it.
+    The bi-weight loss is not convex. Its fit starts from the Huber fit with the matching scale, and without a radius it
+    uses the ball of that fit.
     """
     loss = model._loss(rows)
     if loss is not model.loss:
@@ -100,7 +101,7 @@ def _matching_huber(loss: Huber | BiWeight) -> Huber:
 def _fit_and_scale(
     model: Any, rows: TrainingSet, first: FitSetup, time_left: Callable[[], float | None]
 ) -> tuple[Array | None, float]:
-    """The coefficients of a rough fit, and the scale of its residuals."""
+    """Fit to a low accuracy, and return the parameter and the robust scale of the residuals."""
     f, w = first.problem.objective, first.start
     if first.start_is_optimal:
         intercept = f.evaluate(f.point(w)).intercept
@@ -120,13 +121,13 @@ def _fit_and_scale(
 def setup_quantile(
     model: Any, rows: TrainingSet, start: Array | None, time_left: Callable[[], float | None]
 ) -> FitSetup:
-    """The fit of a quantile loss, smoothed less and less until what that hides is half of the tolerance.
+    """Set up the fit of a quantile loss, and reduce its smoothing until the error is half of the tolerance.
 
-    A penalty decides the radius first, with as much smoothing as leaves its multiplier as it is.
+    With a penalty, the radius is determined first, with a smoothing that hardly changes the multiplier.
     """
     loss = model._loss(rows)
     f, tol = model._problem(rows, loss).objective, 0.5 * max(model.tol, MIN_TOL)
-    width = loss.delta / f.structure.smoothing_error  # of the parabola for each unit of what it hides
+    width = loss.delta / f.structure.smoothing_error  # of the quadratic part, per unit of smoothing error
     centre = float(f.reported(f.point(np.zeros(f.shape))))
 
     def smoothed_problem(smoothing: float) -> Problem:
@@ -159,9 +160,10 @@ def _reduce_smoothing(
     centre: float,
     time_left: Callable[[], float | None],
 ) -> FitSetup:
-    """Fits over one ball until the smoothing accounts for half of the tolerance, and the last problem for another fit.
+    """Fit over one ball with decreasing smoothing until its error is half of the tolerance.
 
-    Where the time limit ends before, or the gap of the loss itself meets the tolerance, the problem that was reached.
+    Returns the setup of the last fit; an earlier one if the time limit is reached, or if the gap of the unsmoothed loss
+    is already small enough.
     """
     smoothing, target = INITIAL_SMOOTHING * centre, tol * MIN_VALUE_SHARE * centre
     setup = replace(setup, start_is_optimal=False)
@@ -172,11 +174,11 @@ def _reduce_smoothing(
         settings = {"tol": model.tol, "max_iter": model.max_iter, "time_limit": time_left(), "record": 0}
         result = raise_if_interrupted(minimize(problem.objective, setup.ball, start=setup.start, **settings))
         setup = replace(setup, problem=problem, start=result.w)
-        # The minimum is at least the bound, so that this is at most half of the tolerance.
+        # The minimum is at least the bound, so this is at most half of the tolerance.
         target = max(target, tol * (result.bound or 0.0))
         converged_early = result.status is Status.CONVERGED and result.relative_gap <= EARLY_GAP_SHARE * model.tol
         if converged_early or result.status is Status.TIME_LIMIT:
-            return setup  # a sharper one would have nothing to add, or no time to prove as much
+            return setup  # less smoothing would gain nothing, or exceed the time limit
         smoothing = max(smoothing / SMOOTHING_FACTOR, target)
         if result.status is Status.MAX_ITER:
             target = max(target, tol * result.value)

@@ -1,8 +1,8 @@
-"""Fitted models on disk: a folder of JSON and npz, versioned, without pickle.
+"""Saving and loading of fitted models: a folder of JSON and npz files, versioned, without pickle.
 
-The tree that `projfree.persist` writes is ``{"class", "parameters", "fitted"}``, and ``"encoder"`` where
-`projfree.estimators.encoding` comes first. Losses, sets, solvers, results and their parts stand in it as
-``{"type": name, "fields": {...}}``; only names of `TYPES` are read back, so a file can make nothing else.
+`projfree.persist` writes the tree ``{"class", "parameters", "fitted"}``, and ``"encoder"`` for a pipeline with an
+encoder of `projfree.estimators.encoding`. Losses, sets, solvers and results are saved as ``{"type": name, "fields":
+{...}}``. Loading creates only the types listed in `TYPES`, so a file cannot create any other object.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ ESTIMATORS = (
     "MatrixCompletion",
     "MatrixCompletionCV",
 )
-#: What only a fit needs: written where it is plain, left out where it is an object.
+#: Parameters that only `fit` uses: saved if they are plain values, else omitted.
 FIT_ONLY = ("cv", "scoring", "random_state")
-#: Parts of a result that no saved model has.
+#: Fields of a result that are not saved.
 OMITTED_FIELDS = ("state", "plan")
 
-#: Parameters that are never written, and never taken from a file: objects of the user's, places to write to, and tables
-#: that a fit has kept in its own form.
+#: Parameters that are neither saved nor loaded: objects of the user, output settings, and tables that the fitted
+#: attributes contain in another form.
 NEVER_SAVED = ("callbacks", "verbose", "user_features", "item_features")
-#: Classes that a file may name; an estimator may have more of them in ``_saved_types``.
+#: Classes that a file may name; an estimator adds its own in ``_saved_types``.
 TYPES: dict[str, type] = {
     name: value
     for module in (losses, sets, solvers, steps, sampling)
@@ -56,15 +56,14 @@ def _types_of(model: Any) -> dict[str, type]:
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to the folder ``path``, replacing atomically a model that was saved there before.
+    """Save a fitted model to the folder ``path``; an earlier model there is replaced atomically.
 
     Parameters
     ----------
     model : estimator
-        One of the package, fitted, or a `Pipeline` of the encoder of the command and one of them. Losses, sets and
-        solvers must be of the package too. Splitters, scorers
-        and random states that are objects are left out: a loaded model predicts the same and has the same result, but
-        a search would be set up anew.
+        A fitted estimator of the package, or a `Pipeline` of the encoder of the command line and one. Losses, sets and
+        solvers must be classes of the package. Splitters, scorers and random states that are objects are omitted: the
+        loaded model has the same predictions and the same result, but not these parameters.
     path : path-like
         A new or empty folder, or one written by `save`.
 
@@ -96,18 +95,18 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model back from the folder that `save` or the command `projfree` wrote.
+    """Load a model from a folder written by `save` or by the command `projfree`.
 
-    A model that the command saved after an encoder comes back as a scikit-learn `Pipeline` of the two. Nothing that is
-    read is trusted: types, shapes and finiteness are checked, no code of the file runs, and a loaded model writes to no
-    place that the file names.
+    A model that the command saved with an encoder is returned as a scikit-learn `Pipeline`. The file is not trusted:
+    types, shapes and finiteness are checked, no code in the file is run, and a loaded model does not write to paths
+    that the file names.
 
     Raises
     ------
     FileNotFoundError
-        Where there is none.
+        If the folder does not exist.
     ValueError
-        Where the folder is damaged, holds something else, or was written by a version with another format.
+        If the folder is damaged, contains something else, or has the format of another version.
 
     Examples
     --------
@@ -126,7 +125,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     except _UnknownTypeError as error:
         message = f"{str(path)!r} needs {error}, which this projfree does not know; upgrade projfree."
         raise ValueError(message) from error
-    except Exception as error:  # settings are checked where they are made, each in its own way
+    except Exception as error:  # constructors raise errors of any type
         why = error if isinstance(error, InvalidModelError) else f"it holds no model ({type(error).__name__})"
         message = f"{str(path)!r} is damaged: {why}; restore it from a copy, or save again."
         raise ValueError(message) from error
@@ -142,7 +141,7 @@ def _build_model(tree: Any) -> Any:
         known = name in cls._get_param_names() or name in NEVER_SAVED
         require(known, f"{cls.__name__} has no parameter {shown(name)}")
     model = cls(**{name: decode(value, types) for name, value in parameters.items() if name not in NEVER_SAVED})
-    for name, value in fitted.items():  # not those of methods, properties or private attributes
+    for name, value in fitted.items():  # fitted attributes only: no methods, properties or private attributes
         plain = name.isidentifier() and name.endswith("_") and not name.startswith("_")
         require(plain and not hasattr(cls, name), f"{shown(name)} is no fitted attribute")
         setattr(model, name, decode(value, types))
@@ -158,11 +157,11 @@ def _build_model(tree: Any) -> Any:
 
 
 class _UnknownTypeError(Exception):
-    """A class that only a newer projfree has."""
+    """The file names a class that this version does not have."""
 
 
 def encode(value: Any, where: str, types: dict[str, type]) -> Any:
-    """``value`` in the terms of `projfree.persist`."""
+    """Convert a value to the types that `projfree.persist` can write."""
     if value is None or isinstance(value, bool | int | float | str | np.generic):
         return value
     if isinstance(value, np.ndarray):
@@ -187,7 +186,7 @@ def encode(value: Any, where: str, types: dict[str, type]) -> Any:
 
 
 def decode(value: Any, types: dict[str, type]) -> Any:
-    """Undo `encode`."""
+    """Convert a value that `encode` has made back to its type."""
     if isinstance(value, list | tuple):
         return type(value)(decode(item, types) for item in value)
     if not isinstance(value, dict):
@@ -215,21 +214,21 @@ def _tag(name: str, content: Any) -> dict[str, Any]:
     return {"type": name, "fields": content}
 
 
-# ---------------------------------------------------------------------- what a saved model must look like
+# ---------------------------------------------------------------------- checks of loaded models
 
 
 class InvalidModelError(ValueError):
-    """What is wrong with a saved model, for the sentence about its folder."""
+    """The content of a saved model is invalid; the message completes a sentence about its folder."""
 
 
 def require(condition: Any, what: str) -> None:
-    """Raise unless a condition holds."""
+    """Raise InvalidModelError with this message unless the condition holds."""
     if not condition:
         raise InvalidModelError(what)
 
 
 def check_finite(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
-    """An array of finite floats with one of the given shapes."""
+    """Check that a value is a finite numeric array of one of the given shapes, and return it."""
     require(isinstance(value, np.ndarray | float | int | np.generic), f"{name} is no array of numbers")
     array = np.asarray(value)
     require(
@@ -242,7 +241,7 @@ def check_finite(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
 
 
 def check_linear_model(model: Any) -> None:
-    """Raise where the parts of a linear model are not what a fit leaves, or do not fit each other."""
+    """Check the types, shapes and consistency of the fitted attributes of a linear model."""
     held = vars(model)
     for name, kind in {"loss_": Loss, "ball_": ConstraintSet, "result_": Result}.items():
         require(isinstance(held.get(name), kind), f"{name} is no {kind.__name__}")

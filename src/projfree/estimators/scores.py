@@ -1,4 +1,4 @@
-"""Scores of linear models: on arrays, and on data whose rows are elsewhere."""
+"""Scores of linear models, on arrays and on `Data` whose rows are stored elsewhere."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from projfree.objectives.row_steps import weigh
 
 
 def has_deviance(loss: Loss) -> bool:
-    """Whether models of a loss are scored by their deviance: those of means on a logarithmic scale."""
+    """Return whether the score of a loss is D2, as for the losses with a log link, else R2."""
     return not math.isfinite(loss.smoothness)
 
 
 def deviance_terms(loss: Loss, u: Array, y: Array, mean: Array) -> tuple[Array, Array, Array]:
-    """For each row the loss of a linear prediction, that of the mean of the targets, and the rounding of both.
+    """Return for each row the loss of the prediction, the loss of the mean target, and a bound on their rounding.
 
-    The loss is the deviance for Poisson and Gamma losses, else the square.
+    The loss is the deviance for Poisson and Gamma losses, else the squared error.
     """
     if not has_deviance(loss):
         return (y - loss.mean(u)) ** 2, (y - mean) ** 2, np.zeros(y.shape)
@@ -38,10 +38,10 @@ def deviance_terms(loss: Loss, u: Array, y: Array, mean: Array) -> tuple[Array, 
 
 
 def d2_score(loss: Loss, y: Array, u: Array, weight: Array | None = None) -> Array:
-    r"""D2 for Poisson and Gamma losses, else R2: one less the loss of ``u`` over that of the mean of the targets.
+    r"""Return D2 for Poisson and Gamma losses, else R2: one minus the ratio of the loss to that of the mean target.
 
-    As in scikit-learn's `PoissonRegressor` and `r2_score`, of each of m models: ``u`` has the shape (n, m) or
-    (n, m, k). The mean over outputs where there are several.
+    The same as `d2_tweedie_score` and `r2_score` of scikit-learn, for each of m models: ``u`` has shape (n, m) or (n,
+    m, k). With several outputs, the score is their mean.
     """
     share = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
     losses = deviance_terms(loss, u, y[:, None], np.average(y, axis=0, weights=weight))
@@ -50,26 +50,26 @@ def d2_score(loss: Loss, y: Array, u: Array, weight: Array | None = None) -> Arr
 
 
 def explained_fraction(own: Array, null: Array, rounding: Array) -> Array:
-    """One less the ratio of two losses; what is no more than rounding counts as zero.
+    """Return one minus the ratio of two losses; losses below their rounding error count as zero.
 
-    Constant targets leave nothing to explain: as for `r2_score` of scikit-learn, the part is 1 where all of them are
-    predicted, and 0 elsewhere.
+    If the targets are constant, the score is 1 for perfect predictions and 0 otherwise, as in `r2_score` of
+    scikit-learn.
     """
     own, null = np.where(own > rounding, own, 0.0), np.where(null > rounding, null, 0.0)
     return np.asarray(1.0 - np.divide(own, null, out=np.where(own > 0.0, 1.0, 0.0), where=null > 0.0))
 
 
 def predicted_classes(u: Array) -> Array:
-    """The indices of the classes with the largest scores; those of two classes may have one column."""
+    """Return the index of the class with the largest score; a single column separates two classes by its sign."""
     return (u > 0).astype(np.intp) if u.ndim == 1 else u.argmax(axis=1)
 
 
-# ---------------------------------------------------------------------- rows that are elsewhere
+# ---------------------------------------------------------------------- rows outside memory
 
 
 @dataclass(frozen=True, eq=False)
 class CorrectWeight(Step):
-    """The weight of the rows whose label is that of the largest score."""
+    """Step that sums the weights of correctly classified rows."""
 
     classes: Array
     b: Array
@@ -81,7 +81,7 @@ class CorrectWeight(Step):
 
 @dataclass(frozen=True, eq=False)
 class DevianceSums(Step):
-    """For each output the weighted losses of predictions and of a mean, and their rounding."""
+    """Step that sums the outputs of `deviance_terms` with the weights of the rows, for each output."""
 
     loss: Loss
     b: Array
@@ -93,5 +93,5 @@ class DevianceSums(Step):
 
 
 def prediction_sums(data: Data, step: Step, coef: Array) -> Array:
-    """The sums of a step over the predictions of coefficients, formed where the rows are."""
+    """Run a step on the predictions of some coefficients, where the rows are stored."""
     return np.asarray(data.open().fold(step, (Point(frozen(np.array(coef.T, dtype=np.float64))),)))
