@@ -323,7 +323,7 @@ class _Search:
     def solve(self, level: float, goal: float, fall: float, least: float) -> QPSolution:
         """Descend, and move the multiplier whenever the penalised problem is solved, until the gap is small."""
         r, penalty = self.radius, math.isinf(self.radius)
-        if not penalty and not level * r > self.floor():  # of no matter to the gap: none is known
+        if not penalty and not level * r > max(goal, self.floor()):  # of no matter to the gap: none is known
             if level * r <= self.floor() and (found := self._interior(max(goal, self.floor()), fall, True)) is not None:
                 return found
             level = 0.5 * self.ball.level(self.g)
