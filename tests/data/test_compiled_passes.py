@@ -31,6 +31,8 @@ def test_one_output(loss):
 @pytest.mark.parametrize("storage", STORAGES)
 def test_storages(storage):
     agrees(Case(Logistic()).build(), STORAGES[storage])
+    if not storage.startswith("CSR"):
+        agrees(Case(Logistic(), 5).build(), STORAGES[storage])
 
 
 @pytest.mark.parametrize("storage", STORAGES)
@@ -63,7 +65,7 @@ def test_softmax_of_any_size(size):
     agrees(Case(Softmax(), 5, size=size).build(), X)
 
 
-@pytest.mark.parametrize(("k", "storage"), [(0, "C"), (5, "C"), (0, "F")])
+@pytest.mark.parametrize(("k", "storage"), [(0, "C"), (5, "C"), (0, "F"), (5, "F")])
 def test_chunks_add_up_and_may_begin_within_a_block(k, storage):
     pass_, table = Case(Logistic(), k).build(), STORAGES[storage]
     whole, parts = (prepare(pass_) for _ in range(2))

@@ -28,6 +28,7 @@ from projfree.data.rows import (
     ALONG,
     ALONG_SIZE,
     MEAN_IMAGE,
+    PER_OUTPUT,
     SCALARS,
     SHIFTED,
     SIZE,
@@ -59,6 +60,7 @@ for _function in vars(scalars).values():  # which losses call
     if isinstance(_function, FunctionType):
         register_jitable(error_model="numpy", fastmath=_EXACT)(_function)
 _kernel = compiled(fastmath=FAST, error_model="numpy")  # Python's test for zero keeps a loop from being vectorised
+_inline = compiled(fastmath=FAST, error_model="numpy", inline="always")  # arguments and constants cost nothing then
 
 
 class Arguments(NamedTuple):
@@ -121,15 +123,14 @@ class Compiled:
 
     def over(self, X: Any, offset: int) -> Work | None:
         """The work on a table, or on the chunk of it that begins at row ``offset``; None where it has no kernel."""
-        one = self._args.gradients.shape[1] == 1
         if is_sparse(X):  # canonical, with indices that have been checked
+            if self._args.gradients.shape[1] > 1:
+                return None
             unsigned = [_read_only(own, own.dtype).view(f"u{own.itemsize}") for own in (X.indices, X.indptr)]
-            parts = _read_only(X.data, X.data.dtype), *unsigned
-            return self._work(sparse_rows, *parts, self._rows, TILE_ROWS // 8) if one else None
-        fortran = not X.flags.c_contiguous
-        if (fortran and not (X.flags.f_contiguous and one)) or not X.flags.aligned:
+            return self._work(sparse_rows, _read_only(X.data, X.data.dtype), *unsigned, self._rows, TILE_ROWS // 8)
+        fortran, tile = not X.flags.c_contiguous, TILE_ROWS
+        if not (X.flags.forc and X.flags.aligned):
             return None
-        tile = TILE_ROWS
         while tile > (TILE_ROWS // 4 if fortran else 8) and tile * X.shape[1] * X.itemsize > TILE_BYTES // 4:
             tile //= 2  # a divisor of `TILE_ROWS`, so that chunks of a file can begin where a tile does
         return self._work(dense_rows, _read_only(X.T if fortran else X, X.dtype), fortran, offset, self._rows, tile)
@@ -181,32 +182,9 @@ def loss_kernel(kernel: FunctionType) -> Any:
         return cfunc(_LOSS, **options)(loss)
 
 
-@_kernel
-def _add_dots(X, row, rows, v, out):
-    """``out += X[row : row + rows] @ v``, row by row: memory is fastest in that order."""
-    for i in range(rows):
-        total = 0.0
-        for j in range(len(v)):  # a first column other than zero costs a sixth of a pass
-            total += X[row + i, j] * v[j]
-        out[i] += total
-
-
-@_kernel
-def _add_rows(X, row, rows, v, out):
-    """``out += v[:rows] @ X[row : row + rows]``; four rows for each time that ``out`` is read."""
-    whole = rows - rows % 4
-    for i in range(0, whole, 4):
-        p, a, b, c, d = row + i, v[i], v[i + 1], v[i + 2], v[i + 3]
-        for j in range(len(out)):
-            out[j] += (a * X[p, j] + b * X[p + 1, j]) + (c * X[p + 2, j] + d * X[p + 3, j])
-    for i in range(whole, rows):
-        for j in range(len(out)):
-            out[j] += v[i] * X[row + i, j]
-
-
-@_kernel
-def _add_dots_of_part(X, row, column, rows, columns, v, out):
-    """``out += X[row : row + rows, column : column + columns] @ v``."""
+@_inline
+def _add_dots(X, row, column, rows, columns, v, out):
+    """``out += X[row : row + rows, column : column + columns] @ v``, row by row: memory is fastest in that order."""
     for i in range(rows):
         total = 0.0
         for j in range(columns):  # unsigned, which spares a test
@@ -214,9 +192,9 @@ def _add_dots_of_part(X, row, column, rows, columns, v, out):
         out[i] += total
 
 
-@_kernel
-def _add_rows_of_part(X, row, column, rows, columns, v, out):
-    """``out += v @ X[row : row + rows, column : column + columns]``."""
+@_inline
+def _add_rows(X, row, column, rows, columns, v, out):
+    """``out += v @ X[row : row + rows, column : column + columns]``; four rows for each time that ``out`` is read."""
     whole = rows - rows % 4
     for i in range(0, whole, 4):
         p, a, b, c, d = row + i, v[i], v[i + 1], v[i + 2], v[i + 3]
@@ -224,65 +202,11 @@ def _add_rows_of_part(X, row, column, rows, columns, v, out):
             q = column + j
             out[j] += (a * X[p, q] + b * X[p + 1, q]) + (c * X[p + 2, q] + d * X[p + 3, q])
     for i in range(whole, rows):
-        a = v[i]
         for j in range(columns):
-            out[j] += a * X[row + i, column + j]
+            out[j] += v[i] * X[row + i, column + j]
 
 
-@_kernel
-def _add_products(X, row, rows, V, out):
-    """``out += X[row : row + rows] @ V.T``, flat; four outputs for each time that a row is read."""
-    (k, d), fours = V.shape, len(V) - len(V) % 4
-    for i in range(rows):
-        for c in range(0, fours, 4):
-            t0 = t1 = t2 = t3 = 0.0
-            for j in range(d):
-                x = X[row + i, j]
-                t0 += x * V[c, j]
-                t1 += x * V[c + 1, j]
-                t2 += x * V[c + 2, j]
-                t3 += x * V[c + 3, j]
-            out[i * k + c] += t0
-            out[i * k + c + 1] += t1
-            out[i * k + c + 2] += t2
-            out[i * k + c + 3] += t3
-        for c in range(fours, k):
-            total = 0.0
-            for j in range(d):
-                total += X[row + i, j] * V[c, j]
-            out[i * k + c] += total
-
-
-@_kernel
-def _add_adjoints(X, row, rows, v, out):
-    """``out += v.T @ X[row : row + rows]`` for a flat v of the shape (rows, len(out)).
-
-    Four rows for each time that a row of ``out`` is read, two of these for each time that the four are.
-    """
-    (k, d), fours, pairs = out.shape, rows - rows % 4, len(out) - len(out) % 2
-    for i in range(0, fours, 4):
-        p = row + i
-        for o in range(0, pairs, 2):
-            q = i * k + o
-            a, b, c, e = v[q], v[q + k], v[q + 2 * k], v[q + 3 * k]
-            s, t, u, w = v[q + 1], v[q + k + 1], v[q + 2 * k + 1], v[q + 3 * k + 1]
-            for j in range(d):
-                x0, x1, x2, x3 = X[p, j], X[p + 1, j], X[p + 2, j], X[p + 3, j]
-                out[o, j] += (a * x0 + b * x1) + (c * x2 + e * x3)
-                out[o + 1, j] += (s * x0 + t * x1) + (u * x2 + w * x3)
-        if pairs < k:
-            q = i * k + pairs
-            a, b, c, e = v[q], v[q + k], v[q + 2 * k], v[q + 3 * k]
-            for j in range(d):
-                out[pairs, j] += (a * X[p, j] + b * X[p + 1, j]) + (c * X[p + 2, j] + e * X[p + 3, j])
-    for i in range(fours, rows):
-        for o in range(k):
-            a = v[i * k + o]
-            for j in range(d):
-                out[o, j] += a * X[row + i, j]
-
-
-@compiled(fastmath=FAST, error_model="numpy", inline="always")  # each of its many arguments would cost time
+@_inline
 def _add_sums(loss, a, block, first, count, formed, space):
     """Add what a tile contributes to the sums, given the predictions ``formed`` of its vectors.
 
@@ -290,8 +214,8 @@ def _add_sums(loss, a, block, first, count, formed, space):
     """
     points, k, sums = len(a.sources), a.gradients.shape[1], a.sums[block]
     size, values = count * k, count * a.values
-    zero, ones, full, value, weight = space[1], space[2], space[3][:size], space[4][:values], space[5]
-    r, s, y = space[0][:size], weight if k == 1 else space[6], a.y[first * a.targets : (first + count) * a.targets]
+    zero, full, value, weight = space[1], space[2][:size], space[3][:values], space[4]
+    r, s, y = space[0][:size], weight if k == 1 else space[5], a.y[first * a.targets : (first + count) * a.targets]
     for i in range(count if len(a.weight) else 0):  # else they are there, and all the same
         weight[i] = a.weight[first + i]
     for i in range(count if k > 1 else 0):
@@ -314,87 +238,66 @@ def _add_sums(loss, a, block, first, count, formed, space):
             total_size += shares[i] * abs(value[i])
         sums[VALUE if j == 0 else len(sums) - points + j] += total
     sums[SIZE] += total_size
-    along = along_size = shifted = square = slope = slope_size = mean = 0.0
+    along = along_size = shifted = square = 0.0
     for i in range(size):  # which writes nothing, so that it is vectorised
         t = r[i] * s[i]
         along += t * u[i]
         along_size += abs(t * u[i])
         shifted += abs(t * full[i])
         square += t * r[i]
-        slope += t
-        slope_size += abs(t)
-        mean += s[i] * u[i]
     sums[ALONG] += along
     sums[ALONG_SIZE] += along_size
     sums[SHIFTED] += shifted if a.shifted else 0.0
     sums[SQUARE] += square
     for i in range(size):
         r[i] *= s[i]
-    by_output = sums[SCALARS : SCALARS + 3 * k].reshape(3, k)
-    if k == 1:
-        by_output[SLOPE, 0] += slope
-        by_output[SLOPE_SIZE, 0] += slope_size
-        by_output[MEAN_IMAGE, 0] += mean
-        return
-    for i in range(size):
-        full[i] = abs(r[i])
-    _add_rows(r.reshape(count, k), 0, count, ones, by_output[SLOPE])
-    _add_rows(full.reshape(count, k), 0, count, ones, by_output[SLOPE_SIZE])
-    _add_rows(u[:size].reshape(count, k), 0, count, weight, by_output[MEAN_IMAGE])
-
-
-@_kernel
-def _space(a, tile):
-    """Room for the predictions of the vectors of a tile, and for what is formed of them; zeros and ones stay."""
-    size = tile * a.gradients.shape[1]
-    space = np.zeros((7, size + 8))
-    space[2], space[5] = 1.0, a.uniform
-    return np.empty((len(a.vectors), size)), space
+    by_output = sums[SCALARS : SCALARS + PER_OUTPUT * k].reshape(PER_OUTPUT, k)
+    for c in range(k):
+        slope = slope_size = mean = 0.0
+        for i in range(c, size, k):
+            slope += r[i]
+            slope_size += abs(r[i])
+            mean += s[i] * u[i]
+        by_output[SLOPE, c] += slope
+        by_output[SLOPE_SIZE, c] += slope_size
+        by_output[MEAN_IMAGE, c] += mean
 
 
 @_kernel
 def dense_rows(X, fortran, offset, rows, tile, first_block, last_block, loss, a):
-    """Blocks of ``rows`` rows; the first row of X, or column of its transpose for one output, is row ``offset``."""
+    """Blocks of ``rows`` rows; the first row of X, or column of its transpose, is row ``offset``."""
     n, d = (X.shape[1], X.shape[0]) if fortran else X.shape
-    (formed, space), one = _space(a, tile), a.gradients.shape[1] == 1
+    k = a.gradients.shape[1]
+    formed, space = np.empty((len(a.vectors), tile * k)), np.zeros((6, tile * k))
+    space[4] = a.uniform
+    table, adjoint = np.empty((tile if k > 1 else 0, d)), np.empty((k, d))
     for block in range(first_block, last_block):
         g, stop = a.gradients[block], min((block + 1) * rows, offset + n)
         for first in range(max(block * rows, offset), stop, tile):  # a chunk may begin within a block
             count, line = min(tile, stop - first), first - offset
+            if k > 1:  # a copy of the tile for BLAS
+                for i in range(count):
+                    for j in range(d):
+                        table[i, j] = X[j, line + i] if fortran else X[line + i, j]
             for q in range(len(formed)):
                 own = formed[q]
-                own[:] = a.offsets[q, : len(own)]
+                if k > 1:
+                    np.dot(table[:count], a.vectors[q].T, own[: count * k].reshape(count, k))
+                    for i in range(count * k):
+                        own[i] += a.offsets[q, i]
+                    continue
+                own[:] = a.offsets[q, :tile]
                 if fortran:
-                    _add_rows_of_part(X, 0, np.uint64(line), d, np.uint64(count), a.vectors[q, 0], own)
-                elif one:
-                    _add_dots(X, line, count, a.vectors[q, 0], own)
+                    _add_rows(X, 0, np.uint64(line), d, np.uint64(count), a.vectors[q, 0], own)
                 else:
-                    _add_products(X, line, count, a.vectors[q], own)
+                    _add_dots(X, line, 0, count, d, a.vectors[q, 0], own)
             _add_sums(loss, a, block, first, count, formed, space)
-            if fortran:
-                _add_dots_of_part(X, 0, np.uint64(line), d, np.uint64(count), space[0], g[0])
-            elif one:
-                _add_rows(X, line, count, space[0], g[0])
+            if k > 1:
+                g += np.dot(space[0, : count * k].reshape(count, k).T, table[:count], adjoint)
+            elif fortran:
+                _add_dots(X, 0, np.uint64(line), d, np.uint64(count), space[0], g[0])
             else:
-                _add_adjoints(X, line, count, space[0], g)
-
-
-@compiled(fastmath=_EXACT, error_model="numpy")  # four sums by hand: gathers into vectors are slower
-def _sparse_dot(values, columns, first, last, w):
-    """The product of the entries ``first`` to ``last`` with a vector."""
-    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-    a = b = c = d = 0.0
-    e = first
-    while e + four <= last:
-        a += values[e] * w[columns[e]]
-        b += values[e + one] * w[columns[e + one]]
-        c += values[e + two] * w[columns[e + two]]
-        d += values[e + three] * w[columns[e + three]]
-        e += four
-    while e < last:
-        a += values[e] * w[columns[e]]
-        e += one
-    return (a + b) + (c + d)
+                _add_rows(X, line, 0, count, d, space[0], g[0])
 
 
 @_kernel
@@ -403,16 +306,19 @@ def sparse_rows(values, columns, pointers, rows, tile, first_block, last_block, 
 
     They are unsigned, which spares a test for negative ones at every entry.
     """
-    formed, space = _space(a, tile)
+    formed, space = np.empty((len(a.vectors), tile)), np.zeros((6, tile))
+    space[4] = a.uniform
     for block in range(first_block, last_block):
         g, stop = a.gradients[block, 0], min((block + 1) * rows, len(pointers) - 1)
         for first in range(block * rows, stop, tile):
             count = min(tile, stop - first)
             for q in range(len(formed)):
-                w, offset = a.vectors[q, 0], a.offsets[q, 0]
+                w = a.vectors[q, 0]
                 for i in range(count):
-                    start, end = np.uint64(pointers[first + i]), np.uint64(pointers[first + i + 1])
-                    formed[q, i] = _sparse_dot(values, columns, start, end, w) + offset
+                    total = a.offsets[q, 0]
+                    for e in range(np.uint64(pointers[first + i]), np.uint64(pointers[first + i + 1])):
+                        total += values[e] * w[columns[e]]
+                    formed[q, i] = total
             _add_sums(loss, a, block, first, count, formed, space)
             for i in range(count):
                 r = space[0, i]
