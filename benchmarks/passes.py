@@ -37,7 +37,7 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.runtime import default_threads, over_blocks
+from projfree.runtime import default_threads, parallel_for
 
 FAST = {"reassoc", "nsz", "contract", "nnan", "ninf"}
 
@@ -72,7 +72,7 @@ def read_four(x):
 def reader(X, kernel, threads):
     flat = X.reshape(-1, order="A")
     edges = np.linspace(0, len(flat), 65).astype(int)
-    return lambda: over_blocks(lambda k: kernel(flat[edges[k] : edges[k + 1]]), 64, threads)
+    return lambda: parallel_for(lambda k: kernel(flat[edges[k] : edges[k + 1]]), 64, threads)
 
 
 def tangent(loss, X, y, outputs=()):

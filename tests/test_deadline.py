@@ -31,7 +31,7 @@ from projfree.deadline import deadline, expired
 from projfree.numerics.lp_norm import lp_norm, row_norms
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.numerics.projections import project_groups
-from projfree.sets import WithFree
+from projfree.sets import WithUnpenalized
 from projfree.solvers.base import Solver, State
 
 
@@ -103,7 +103,7 @@ def test_a_long_newton_step_ends_at_the_limit(clock):
     rng = np.random.default_rng(0)
     X = np.column_stack([np.ones(200), rng.standard_normal((200, 8)) * np.geomspace(1e-3, 30.0, 8)])
     Y = np.where(X[:, 1:] @ rng.standard_normal((8, 5)) + rng.standard_normal((200, 5)) > 0, 1.0, -1.0)
-    f, ball = Objective(Logistic(), as_data(X, Y)), WithFree(GroupBall(2, 1, radius=200.0), [0], 1e4)
+    f, ball = Objective(Logistic(), as_data(X, Y)), WithUnpenalized(GroupBall(2, 1, radius=200.0), [0], 1e4)
     result = minimize(f, ball, ConstrainedNewton(), time_limit=300.0)
     assert result.status is Status.TIME_LIMIT
     assert clock.now <= 300.0 + 200.0  # what a last step asks for, of which each kind of loop has one turn

@@ -30,21 +30,21 @@ FORK_WHILE_LIMITED = (
     + """
 import scipy.linalg
 from threadpoolctl import ThreadpoolController, threadpool_info
-from projfree.runtime import single_blas
+from projfree.runtime import single_blas_thread
 def blas():
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 ThreadpoolController().limit(limits=2, user_api="blas")  # by itself it takes no more than there are cores
 assert blas() == {2}
 inside, leave = threading.Event(), threading.Event()
 def other():
-    with single_blas():
+    with single_blas_thread():
         inside.set()
         leave.wait()
 threading.Thread(target=other).start()
 inside.wait()
 assert blas() == {1}
 if OWN:
-    with single_blas():
+    with single_blas_thread():
         child = os.fork()
         held = blas()
 else:
@@ -65,12 +65,12 @@ leave.set()
 FORK_ANY_TIME = (
     APPLY
     + """
-from projfree.runtime import over_blocks, single_blas
+from projfree.runtime import parallel_for, single_blas_thread
 stop = threading.Event()
 def busy():
     while not stop.is_set():
-        with single_blas():
-            over_blocks(lambda k: sum(range(1_000)), 8, 2)
+        with single_blas_thread():
+            parallel_for(lambda k: sum(range(1_000)), 8, 2)
 threads = [threading.Thread(target=busy) for _ in range(2)]
 for thread in threads:
     thread.start()
@@ -78,7 +78,7 @@ for _ in range(20):
     child = os.fork()
     if child == 0:
         signal.alarm(30)
-        with single_blas():
+        with single_blas_thread():
             os._exit(0 if right() else 1)
     assert os.waitpid(child, 0)[1] == 0
 stop.set()

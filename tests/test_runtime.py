@@ -49,7 +49,7 @@ class TestBlocks:
         def work(k):
             seen[k] += 1
 
-        runtime.over_blocks(work, count, threads)
+        runtime.parallel_for(work, count, threads)
         assert (seen == 1).all()
 
     def test_nested_calls_end_where_the_pool_is_full(self, monkeypatch):
@@ -61,7 +61,7 @@ class TestBlocks:
             done.append(i)
 
         call = threading.Thread(
-            target=runtime.over_blocks, args=(lambda k: runtime.over_blocks(inner, 5, 4), 8, 4), daemon=True
+            target=runtime.parallel_for, args=(lambda k: runtime.parallel_for(inner, 5, 4), 8, 4), daemon=True
         )
         call.start()
         call.join(timeout=20)
@@ -82,7 +82,7 @@ class TestBlocks:
                 raise error("three")
 
         with pytest.raises(error, match="three"):
-            runtime.over_blocks(work, 1000, threads)
+            runtime.parallel_for(work, 1000, threads)
         assert len(seen) < 50
         assert not busy  # nothing is at work any more
 
@@ -95,17 +95,17 @@ class TestBlocks:
                 raise ValueError("in a helper")
 
         with pytest.raises(ValueError, match="in a helper"):
-            runtime.over_blocks(work, 2, 2)
+            runtime.parallel_for(work, 2, 2)
 
 
 class TestSingleBlas:
     def test_nested(self, two):
-        with runtime.single_blas():
-            with runtime.single_blas(), runtime.single_blas(False):
+        with runtime.single_blas_thread():
+            with runtime.single_blas_thread(), runtime.single_blas_thread(False):
                 assert blas() == {1}
             assert blas() == {1}
         assert blas() == {2}
-        with runtime.single_blas(False):
+        with runtime.single_blas_thread(False):
             assert blas() == {2}
 
     @pytest.mark.parametrize("first_out", [0, 1], ids=["first in, first out", "first in, last out"])
@@ -114,7 +114,7 @@ class TestSingleBlas:
         inside, leave = [threading.Event() for _ in range(2)], [threading.Event() for _ in range(2)]
 
         def limited(i):
-            with runtime.single_blas():
+            with runtime.single_blas_thread():
                 inside[i].set()
                 leave[i].wait(20)
 
@@ -130,7 +130,7 @@ class TestSingleBlas:
         assert blas() == {2}
 
     def test_what_somebody_else_sets_inside_stays(self, two):
-        with runtime.single_blas():
+        with runtime.single_blas_thread():
             threadpool_limits(3, "blas")
         assert blas() == {3}
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 #: Time limit of a run for which no time is left: positive, so that it evaluates and returns its start.
-LEAST_LEFT = sys.float_info.min
+MIN_TIME_LIMIT = sys.float_info.min
 
 _END: ContextVar[float] = ContextVar("projfree deadline", default=math.inf)
 
@@ -24,10 +24,10 @@ class Expired(Exception):  # noqa: N818 - no error: the run returns to where the
 
 
 @contextmanager
-def deadline(seconds: float | None, *, beyond: bool = False) -> Iterator[None]:
+def deadline(seconds: float | None, *, ignore_outer: bool = False) -> Iterator[None]:
     """Make `expired` True after ``seconds``, if given; of nested deadlines the earlier one counts.
 
-    With ``beyond`` the outer deadline is ignored, for final steps without which the result is of little use.
+    With ``ignore_outer`` the outer deadline is ignored, for final steps without which the result is of little use.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def deadline(seconds: float | None, *, beyond: bool = False) -> Iterator[None]:
     False
     """
     own = math.inf if seconds is None else time.monotonic() + seconds
-    token = _END.set(own if beyond else min(_END.get(), own))
+    token = _END.set(own if ignore_outer else min(_END.get(), own))
     try:
         yield
     finally:
@@ -65,4 +65,4 @@ def countdown(seconds: float | None) -> Callable[[], float | None]:
     The rest is never zero, because every run needs a positive limit.
     """
     end = math.inf if seconds is None else time.monotonic() + seconds
-    return lambda: None if seconds is None else max(end - time.monotonic(), LEAST_LEFT)
+    return lambda: None if seconds is None else max(end - time.monotonic(), MIN_TIME_LIMIT)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pkgutil import get_data
 from typing import Any
 
-LINE = re.compile(r"^from ([\w.]+) import (\w+) as", re.MULTILINE)
+STUB_LINE = re.compile(r"^from ([\w.]+) import (\w+) as", re.MULTILINE)
 
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -24,7 +24,7 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     Lines ``from package import module as module`` are modules, which are no names of ``__all__``.
     """
     stub = (get_data(package, "__init__.pyi") or b"").decode("utf-8")
-    module_of = {name: module for module, name in LINE.findall(stub)}
+    module_of = {name: module for module, name in STUB_LINE.findall(stub)}
 
     def load(name: str) -> Any:
         module = module_of.get(name)
@@ -44,8 +44,8 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     return load, names, [name for name, module in module_of.items() if module != package]
 
 
-def classes(package: str, kind: type) -> tuple[Any, ...]:
-    """The classes of a kind that a package lists and that are no interfaces, in the order of its stub file."""
+def exported_classes(package: str, kind: type) -> tuple[Any, ...]:
+    """The concrete subclasses of ``kind`` that a package exports, in the order of its stub file."""
     module = sys.modules[package]
     values = [getattr(module, name) for name in module.__all__ if not name.isupper()]
     classes = [value for value in values if isinstance(value, type) and issubclass(value, kind)]

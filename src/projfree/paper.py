@@ -54,8 +54,8 @@ def option_b(L: float) -> Step:
     """Option (B), which minimises a quadratic upper bound and needs the smoothness L: FWLS as printed."""
 
     def step(t: int, w: Array, v: Array, g: Array) -> float:
-        slope, bend = float(np.sum((v - w) * g)), L * float(np.sum((v - w) ** 2))
-        return min(1.0, -slope / bend) if slope < 0 else 0.0
+        slope, curvature = float(np.sum((v - w) * g)), L * float(np.sum((v - w) ** 2))
+        return min(1.0, -slope / curvature) if slope < 0 else 0.0
 
     return step
 

@@ -21,14 +21,14 @@ import numpy as np
 from projfree.checks import Array
 
 #: With fewer stored entries than this, starting threads costs more than they save.
-WORTHWHILE = 20_000
+MIN_PARALLEL_ENTRIES = 20_000
 
 # Held while any state of this module changes, and during a fork, so that a child never sees half of a change.
 _lock = RLock()
 _pool: ThreadPoolExecutor | None = None
 # Who limits BLAS to one thread, each with the thread that it runs in; the libraries with their former numbers.
-_limiting: dict[object, int] = {}
-_former: dict[Any, int] = {}
+_limit_holders: dict[object, int] = {}
+_saved_limits: dict[Any, int] = {}
 
 
 def default_threads() -> int:
@@ -38,7 +38,7 @@ def default_threads() -> int:
     return min(cores, int(wanted)) if wanted.isdecimal() and int(wanted) > 0 else cores
 
 
-def lock_of(owner: Any) -> Any:
+def get_lock(owner: Any) -> Any:
     """The lock of an object, created on first use.
 
     The child of a fork gets a new one, because the thread that held the old one may not exist there.
@@ -50,7 +50,7 @@ def lock_of(owner: Any) -> Any:
     return owner.lock[1]
 
 
-def over_blocks(work: Callable[[int], None], count: int, threads: int) -> None:
+def parallel_for(work: Callable[[int], None], count: int, threads: int) -> None:
     """Call ``work(0), ..., work(count - 1)``, in any order, on so many threads; an exception ends it and is raised.
 
     The calling thread is one of them and never waits for a call that has not begun, so calls may nest and overlap. When
@@ -61,39 +61,39 @@ def over_blocks(work: Callable[[int], None], count: int, threads: int) -> None:
         for k in range(count):
             work(k)
         return
-    todo = iter(range(count))  # `next` is atomic: no number is taken twice
+    remaining = iter(range(count))  # `next` is atomic: no number is taken twice
 
-    def take_all() -> None:
+    def run_remaining() -> None:
         try:
-            for k in todo:
+            for k in remaining:
                 work(k)
         finally:
-            deque(todo, maxlen=0)  # after a failure nothing new begins
+            deque(remaining, maxlen=0)  # after a failure nothing new begins
 
     helpers: list[Future[None]] = []
     try:
         for _ in range(min(threads, count) - 1):
             with _lock:
                 _pool = _pool or ThreadPoolExecutor(thread_name_prefix="projfree")
-                helpers.append(_pool.submit(copy_context().run, take_all))
-        take_all()
+                helpers.append(_pool.submit(copy_context().run, run_remaining))
+        run_remaining()
     finally:
-        deque(todo, maxlen=0)
+        deque(remaining, maxlen=0)
         begun = [helper for helper in helpers if not helper.cancel()]
         wait(begun)
     for helper in begun:
         helper.result()
 
 
-def over_rows(work: Callable[[int, int], None], indptr: Array) -> None:
+def parallel_for_rows(work: Callable[[int, int], None], indptr: Array) -> None:
     """Call ``work(start, stop)`` on ranges of rows that cover a compressed pattern and hold about equally many entries.
 
     Rows must be independent, because the ranges depend on the number of threads.
     """
-    threads = default_threads() if indptr[-1] >= WORTHWHILE else 1
+    threads = default_threads() if indptr[-1] >= MIN_PARALLEL_ENTRIES else 1
     inner = np.searchsorted(indptr, np.linspace(0, int(indptr[-1]), threads + 1)[1:-1])
     ranges = list(pairwise(np.unique([0, *inner, len(indptr) - 1]).tolist()))
-    over_blocks(lambda k: work(*ranges[k]), len(ranges), threads)
+    parallel_for(lambda k: work(*ranges[k]), len(ranges), threads)
 
 
 @cache
@@ -107,37 +107,37 @@ def _blas_libraries() -> list[Any]:
 
 
 @contextmanager
-def single_blas(wanted: bool = True) -> Iterator[None]:
+def single_blas_thread(limit: bool = True) -> Iterator[None]:
     """Keep BLAS to one thread, if wanted: its threads would fight with ours, and add in another order.
 
     Blocks may nest, and overlap in other threads: the limit is one number of the whole process, and holds from the
     first of them until the last has ended.
     """
-    if not wanted:
+    if not limit:
         yield
         return
     holder = object()
     try:  # an interrupt releases as well
         with _lock:
-            _limiting[holder] = get_ident()
+            _limit_holders[holder] = get_ident()
             _update_limit()
         yield
     finally:
         with _lock:
-            _limiting.pop(holder, None)
+            _limit_holders.pop(holder, None)
             _update_limit()
 
 
 def _update_limit() -> None:
     """Set one thread once somebody limits BLAS, and afterwards the former numbers where nobody has set others."""
-    if bool(_limiting) == bool(_former):
+    if bool(_limit_holders) == bool(_saved_limits):
         return
-    if _limiting:
-        _former.update({library: library.num_threads for library in _blas_libraries()})
-        numbers = dict.fromkeys(_former, 1)
+    if _limit_holders:
+        _saved_limits.update({library: library.num_threads for library in _blas_libraries()})
+        numbers = dict.fromkeys(_saved_limits, 1)
     else:
-        numbers = {library: number for library, number in _former.items() if library.num_threads == 1}
-        _former.clear()
+        numbers = {library: number for library, number in _saved_limits.items() if library.num_threads == 1}
+        _saved_limits.clear()
     for library, number in numbers.items():
         # Since version 3.8 threadpoolctl ignores all threads but the one that set a number of OpenBLAS before, and the
         # thread that restores a number may be another one.
@@ -147,15 +147,15 @@ def _update_limit() -> None:
         drop(force=True)
 
 
-def _in_child() -> None:
+def _reset_after_fork() -> None:
     """Start without threads: of all threads only the one that forked goes on in the child."""
     global _pool
     _pool = None
-    for holder in [holder for holder, thread in _limiting.items() if thread != get_ident()]:
-        del _limiting[holder]
+    for holder in [holder for holder, thread in _limit_holders.items() if thread != get_ident()]:
+        del _limit_holders[holder]
     _update_limit()
     _lock.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_in_child)
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_reset_after_fork)

@@ -29,7 +29,7 @@ RAISE, RELAX = 2.0, 0.9
 TINY = float(np.finfo(float).tiny)
 Project = Callable[[Array], Array]
 #: What a step leads to: a point, the step size, and what the rule remembers.
-Move = tuple[Point, float, float]
+StepResult = tuple[Point, float, float]
 
 
 class StepRule(ABC):
@@ -153,8 +153,8 @@ class ShortStep(StepRule):
         gap = hull.gap
         if gap <= 0.0:
             return 0.0, memory
-        bend = hull.curvature if self.L is None else self.L * hull.squared_length
-        return (min(1.0, gap / bend) if bend > 0.0 else 1.0), memory
+        curvature = hull.curvature if self.L is None else self.L * hull.squared_length
+        return (min(1.0, gap / curvature) if curvature > 0.0 else 1.0), memory
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class GradientStep(ABC):
     """Chooses the length of a gradient step and takes it."""
 
     @abstractmethod
-    def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> Move:
+    def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> StepResult:
         """The projected point of a step from an evaluated one, the length, and the new memory (NaN at first)."""
 
 
@@ -226,7 +226,7 @@ class InverseSmoothness(GradientStep):
     def __post_init__(self) -> None:
         positive("InverseSmoothness(L=...)", 1.0 if self.L is None else self.L)
 
-    def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> Move:
+    def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> StepResult:
         L = self.L or (memory if memory > 0.0 else _curvature(f, here))
         return _projected(f, here, project, here.slope.gradient / L), 1.0 / L, L
 
@@ -255,7 +255,7 @@ class InverseSqrt(GradientStep):
     def __post_init__(self) -> None:
         positive("InverseSqrt(scale=...)", 1.0 if self.scale is None else self.scale)
 
-    def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> Move:
+    def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> StepResult:
         scale = self.scale or (memory if memory > 0.0 else 1.0 / _curvature(f, here))
         eta = scale / math.sqrt(t)
         return _projected(f, here, project, eta * here.slope.gradient), eta, scale
@@ -279,7 +279,7 @@ class BacktrackingGradient(GradientStep):
     array([1.])
     """
 
-    def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> Move:
+    def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> StepResult:
         g, x = here.slope.gradient, here.point
         M = memory * RELAX if memory > 0.0 else max(size(g) / max(1.0, size(x.w)), TINY)
         new = x

@@ -9,7 +9,7 @@ import numpy as np
 from agreement.exact import DIGITS, ONE, Array, decimals, power
 
 from projfree import Box, ConstraintSet, GroupBall, LpBall, SchattenBall, Simplex, Weighted
-from projfree.sets import Birkhoff, KSupportBall, OwlBall, Positive, Shifted, WithFree
+from projfree.sets import Birkhoff, KSupportBall, OwlBall, Positive, Shifted, WithUnpenalized
 
 #: Norms are right to more digits than this; a point is scaled to lie that much inside.
 MARGIN = Decimal("1." + 69 * "0" + "1")
@@ -27,7 +27,7 @@ def pulled(ball: ConstraintSet, w: Any) -> Array:
             w = np.maximum(w, decimals(np.zeros(w.shape)))
             # The last digit of the sum goes to the largest entry: the sum is the radius to 80 digits.
             return w * (Decimal(ball.radius) / w.sum())
-        if isinstance(ball, WithFree):
+        if isinstance(ball, WithUnpenalized):
             kept = ~np.isin(np.arange(len(w)), ball.free)
             w[kept] = pulled(ball.ball, w[kept])
             w[~kept] = np.clip(w[~kept], -Decimal(ball.bound), Decimal(ball.bound))

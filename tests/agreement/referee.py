@@ -26,7 +26,7 @@ from projfree import (
     SquaredHinge,
     Weighted,
 )
-from projfree.sets import Birkhoff, KSupportBall, OwlBall, Positive, Shifted, WithFree
+from projfree.sets import Birkhoff, KSupportBall, OwlBall, Positive, Shifted, WithUnpenalized
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -66,7 +66,7 @@ def _member(ball: ConstraintSet, W: Any) -> list[Any] | None:
         return [W >= 0, cp.sum(W) == ball.radius]
     if isinstance(ball, Box):
         return [ball.lower <= W, ball.upper >= W]
-    if isinstance(ball, WithFree):
+    if isinstance(ball, WithUnpenalized):
         kept = np.setdiff1d(np.arange(W.shape[0]), ball.free)
         inside = _member(ball.ball, W[kept])
         return None if inside is None else [cp.abs(W[list(ball.free)]) <= ball.bound, *inside]

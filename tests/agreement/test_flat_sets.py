@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from projfree import GroupBall, LpBall, Objective, Positive, Simplex, Squared, Weighted, WorkingSet, as_data, minimize
 from projfree.numerics import group_l1_qp
-from projfree.numerics.flat_ball import FlatBall
-from projfree.sets import WithFree
+from projfree.numerics.flat_ball import GroupL1Ball
+from projfree.sets import WithUnpenalized
 
 KINDS = ("l_1", "weighted", "positive", "simplex", "groups", "free", "bounded")
 
@@ -29,11 +29,11 @@ def flat_set(kind, d, radius, rng):
         "positive": (Positive(LpBall(1, radius)), [w >= 0, cp.sum(w) <= radius]),
         "simplex": (Simplex(radius), [w >= 0, cp.sum(w) == radius]),
         "free": (
-            WithFree(LpBall(1, radius), free=(1,), bound=30.0),
+            WithUnpenalized(LpBall(1, radius), free=(1,), bound=30.0),
             [cp.norm1(w[0]) + cp.norm1(w[2:]) <= radius, cp.abs(w[1]) <= 30.0],
         ),
         "bounded": (
-            WithFree(LpBall(1, radius), free=tuple(range(d // 2)), bound=0.1),
+            WithUnpenalized(LpBall(1, radius), free=tuple(range(d // 2)), bound=0.1),
             [cp.norm1(w[d // 2 :]) <= radius, cp.abs(w[: d // 2]) <= 0.1],
         ),
     }[kind]
@@ -82,7 +82,7 @@ def test_compiled_descent_agrees_with_numpy(outputs, groups, free, formed, monke
     A, b = rng.standard_normal((50, m + free)), rng.standard_normal((m + free, outputs))
     of_table = group_l1_qp.Columns.of_table(A, rng.random((50, outputs)), outputs, intercept=True)
     columns = group_l1_qp.Columns.of_matrix(A.T @ A, outputs) if formed else of_table
-    ball = FlatBall(1.0, np.ones((m, outputs)) if groups is None else np.ones(4), groups)
+    ball = GroupL1Ball(1.0, np.ones((m, outputs)) if groups is None else np.ones(4), groups)
     found = []
     for few in (0, b.size):
         monkeypatch.setattr(group_l1_qp, "FEW", few)

@@ -30,7 +30,7 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Minorant
-from projfree.sets import SETS, Birkhoff, OwlBall, Positive, Shifted, WithFree
+from projfree.sets import SETS, Birkhoff, OwlBall, Positive, Shifted, WithUnpenalized
 
 BALLS = [ball for kind in SETS if kind not in (Box, OracleSet) for ball in examples(kind)]
 
@@ -48,7 +48,7 @@ def drawn_direction(ball: ConstraintSet, rng: np.random.Generator) -> Array:
         shape = (len(ball.weights),)
     if isinstance(ball, Birkhoff):
         shape = (shape[0], shape[0])
-    if isinstance(ball, WithFree):
+    if isinstance(ball, WithUnpenalized):
         shape = (shape[0] + 2,)
     if isinstance(ball, Shifted):
         shape = np.shape(ball.offset) or shape

@@ -29,7 +29,7 @@ from projfree import (
     Weighted,
     path,
 )
-from projfree.sets import WithFree
+from projfree.sets import WithUnpenalized
 
 BETWEEN = np.linspace(0.5, 2.0, t.D)
 SCHATTEN = SchattenBall(1.2, 4.0)
@@ -126,8 +126,8 @@ SETS = {
     "weighted, PA": fixed(squares(intercept=True), Weighted(L15, BETWEEN), PA),
     "weighted, plan": searching(logistic(), Weighted(LpBall(2.0, 1.0), BETWEEN)),
     "positive, plan": searching(squares(), Positive(L15)),
-    "free columns, PA": fixed(logistic(), WithFree(L15, (0, 3), 20.0), PA),
-    "free columns, plan": searching(logistic(), WithFree(L15, (0, 3), 20.0)),
+    "free columns, PA": fixed(logistic(), WithUnpenalized(L15, (0, 3), 20.0), PA),
+    "free columns, plan": searching(logistic(), WithUnpenalized(L15, (0, 3), 20.0)),
     # The user's oracle may be asked less often than it was: bounds and passes may move, within limits.
     "user's oracle, PA": searching(logistic(), OracleSet(disc, np.linalg.norm, diameter=2.0), PA, 1e-3),
 }

@@ -16,7 +16,7 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.sets import OracleSet, Weighted, WithFree
+from projfree.sets import OracleSet, Weighted, WithUnpenalized
 from projfree.sets.base import ConstraintSet, NormBall
 
 D = 8
@@ -114,7 +114,7 @@ SETS = {
     "flat subclass": own(UserSet, FLAT),
     "norm ball": own(UserBall, ROUND),
     "weighted": lambda count: Weighted(UserBall(ROUND, count), np.linspace(0.5, 2.0, D)),
-    "with free entries": lambda count: WithFree(UserSet(LpBall(1.5, 2.0), count), (0, 3), 5.0),
+    "with free entries": lambda count: WithUnpenalized(UserSet(LpBall(1.5, 2.0), count), (0, 3), 5.0),
 }
 
 
@@ -161,7 +161,7 @@ class Remembering(UserSet):
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
-@pytest.mark.parametrize("wrap", [lambda C: C, lambda C: WithFree(C, (0, 3), 5.0)], ids=["plain", "wrapped"])
+@pytest.mark.parametrize("wrap", [lambda C: C, lambda C: WithUnpenalized(C, (0, 3), 5.0)], ids=["plain", "wrapped"])
 def test_each_call_is_given_what_the_last_one_left(solver, wrap):
     inside = Remembering(ROUND, Counter())
     runs = []

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from projfree import sets
-from projfree.sets import GroupBall, LpBall, Positive, SchattenBall, Weighted, WithFree
+from projfree.sets import GroupBall, LpBall, Positive, SchattenBall, Weighted, WithUnpenalized
 from projfree.testing import sets as laws
 
 #: Exponents of norms, next to one and so large that powers overflow among them.
@@ -31,7 +31,7 @@ def examples(cls):
         sets.Box: [sets.Box(-1, 1), sets.Box(1, 1), sets.Box(weights - weights[::-1].max(), weights)],
         Weighted: [Weighted(ball, weights) for ball in (*lp, groups[0])] + [Weighted(lp[3], 2)],
         Positive: [*map(Positive, (*lp, groups[0], Weighted(lp[3], weights)))],
-        WithFree: [WithFree(lp[3], (0,), 2), WithFree(lp[0], (1,), 0.5)],
+        WithUnpenalized: [WithUnpenalized(lp[3], (0,), 2), WithUnpenalized(lp[0], (1,), 0.5)],
         sets.KSupportBall: [sets.KSupportBall(k, r) for k in (1, 2, 3, 50)],
         sets.OwlBall: [sets.OwlBall(w, r) for w in (np.arange(12, 0, -1), np.arange(2, -1, -1), 1 / np.arange(1, 8))],
         sets.Birkhoff: [sets.Birkhoff()],

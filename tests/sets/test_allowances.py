@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from projfree.sets import GroupBall, LpBall, WithFree
+from projfree.sets import GroupBall, LpBall, WithUnpenalized
 
 #: A sum in eight interleaved parts loses every small term: each is half a unit in the last place of its part.
 LOST = np.concatenate([np.ones(8), np.full(120, 2.0**-53)])
@@ -31,7 +31,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_allowance_of_free_entries_term_by_term(case):
     ball, inside, free = CASES[case]
-    product = WithFree(ball, tuple(range(len(inside), len(inside) + len(free))), 1.0)
+    product = WithUnpenalized(ball, tuple(range(len(inside), len(inside) + len(free))), 1.0)
     g = np.concatenate([inside, free])
     exact = sum(map(Fraction, g.tolist()))
     for support in (product.support(-g), product.oracle(g)[1]):

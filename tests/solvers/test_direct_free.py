@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from projfree import Direct, GroupBall, LpBall, Objective, Positive, Squared, as_data, minimize
-from projfree.sets import WithFree
+from projfree.sets import WithUnpenalized
 
 
 @pytest.mark.parametrize("kind", ["l_1", "groups", "positive"])
@@ -25,7 +25,7 @@ def test_features_outside_a_flat_set_are_solved_for_exactly(kind, bound, seed):
         "groups": GroupBall(2, 1, 0.3, (1, 0, 0, 1, 2, 2, 2)),  # which are no neighbours
         "positive": Positive(LpBall(1, 0.3)),
     }[kind]
-    ball, w = WithFree(flat, free=(2, 5), bound=bound), cp.Variable(9)
+    ball, w = WithUnpenalized(flat, free=(2, 5), bound=bound), cp.Variable(9)
     inner = w[[0, 1, 3, 4, 6, 7, 8]]
     groups = [cp.norm2(inner[[1, 2]]), cp.norm2(inner[[0, 3]]), cp.norm2(inner[[4, 5, 6]])]
     inside = {

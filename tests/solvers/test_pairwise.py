@@ -32,7 +32,7 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.sets import WithFree
+from projfree.sets import WithUnpenalized
 from projfree.solvers import ActiveSet
 
 RNG = np.random.default_rng(5)
@@ -50,7 +50,7 @@ POLYTOPES = [
     Box(-0.2, np.linspace(0.1, 1.0, D)),
     Weighted(LpBall(1, 2.0), np.linspace(0.5, 2.0, D)),
     Positive(LpBall(1, 2.0)),
-    WithFree(LpBall(1, 2.0), (1, 5), 10.0),
+    WithUnpenalized(LpBall(1, 2.0), (1, 5), 10.0),
     OwlBall(np.linspace(1.5, 0.5, D), 2.0),
     OracleSet(LpBall(1, 2.0).lmo, polytope=True, name="l_1 by its oracle"),
 ]

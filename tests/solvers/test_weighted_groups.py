@@ -19,7 +19,7 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.sets import WithFree
+from projfree.sets import WithUnpenalized
 
 RNG = np.random.default_rng(8)
 N, D = 80, 60
@@ -72,7 +72,7 @@ def test_rows_of_several_outputs(loss):
 
 def test_features_outside():
     """Two free features beside the groups."""
-    ball = WithFree(Weighted(GroupBall(2, 1, 2.0, tuple(LABELS.tolist())), SIZES[LABELS]), (0, 7), 5.0)
+    ball = WithUnpenalized(Weighted(GroupBall(2, 1, 2.0, tuple(LABELS.tolist())), SIZES[LABELS]), (0, 7), 5.0)
     wide = np.insert(np.insert(X, 0, RNG.standard_normal(N), axis=1), 7, RNG.standard_normal(N), axis=1)
     w, kept = cp.Variable(D + 2), np.delete(np.arange(D + 2), (0, 7))
     limits = [sum_of_norms(w[kept], 2.0) <= 2.0, cp.abs(w[[0, 7]]) <= 5.0]

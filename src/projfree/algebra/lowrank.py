@@ -11,7 +11,7 @@ from projfree.algebra.pattern import OnPattern, Pattern
 from projfree.algebra.structured import FactoredShape, Structured, combined
 from projfree.checks import Array, real_array
 from projfree.numerics.spectra import singular_values, svd
-from projfree.runtime import WORTHWHILE, default_threads, over_blocks
+from projfree.runtime import MIN_PARALLEL_ENTRIES, default_threads, parallel_for
 
 #: Mixtures with more columns than this, and than twice what the last compression left, are compressed.
 MOST_COLUMNS = 512
@@ -171,9 +171,9 @@ class LowRank(Structured):
         from projfree.numerics.entries_kernels import values_of_pairs
 
         (left, right), out = self.factors(), np.empty(len(rows))
-        threads = default_threads() if len(rows) >= WORTHWHILE else 1
+        threads = default_threads() if len(rows) >= MIN_PARALLEL_ENTRIES else 1
         parts = list(zip(*(np.array_split(each, threads) for each in (rows, cols, out)), strict=True))
-        over_blocks(lambda k: values_of_pairs(left, right, *parts[k]), threads, threads)
+        parallel_for(lambda k: values_of_pairs(left, right, *parts[k]), threads, threads)
         return out
 
     def slab(self, start: int, stop: int) -> Array:

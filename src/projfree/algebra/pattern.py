@@ -10,7 +10,7 @@ import numpy as np
 from projfree.algebra.structured import FactoredShape, Structured
 from projfree.checks import Array
 from projfree.numerics.lp_norm import lp_norm
-from projfree.runtime import over_rows
+from projfree.runtime import parallel_for_rows
 
 
 def sorting_order(keys: Array, count: int) -> Array:
@@ -172,7 +172,7 @@ def _product(indptr: Array, indices: Array, values: Array, block: Array) -> Arra
 
     block = np.ascontiguousarray(block)
     out = np.empty((len(indptr) - 1, block.shape[1]))
-    over_rows(lambda start, stop: times_block(indptr, indices, values, block, out, start, stop), indptr)
+    parallel_for_rows(lambda start, stop: times_block(indptr, indices, values, block, out, start, stop), indptr)
     return out
 
 
@@ -186,7 +186,7 @@ def products(G: OnPattern, H: OnPattern, by_rows: bool) -> Array:
     own, other = (rows, columns) if by_rows else (columns, rows)
     side = 0 if by_rows else 1
     out, symmetric = np.zeros((G.shape[side], H.shape[side])), G.values is H.values
-    over_rows(lambda start, stop: kernel(*own, *other, symmetric, out, start, stop), own[0])
+    parallel_for_rows(lambda start, stop: kernel(*own, *other, symmetric, out, start, stop), own[0])
     if symmetric:
         mirror(out)
     return out

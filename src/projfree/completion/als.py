@@ -38,7 +38,7 @@ from projfree.losses.squared import is_squared
 from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.spectra import EPS, leading, svd
 from projfree.objectives.base import SmoothFunction
-from projfree.runtime import over_rows, single_blas
+from projfree.runtime import parallel_for_rows, single_blas_thread
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
 
@@ -121,7 +121,7 @@ class Alternating(Solver):
         assert isinstance(f, CompletionProblem)
         strength = FIRST * strongest(f) if math.isnan(state.strength) else state.strength
         first = state.first if math.isfinite(state.first) else strength
-        with single_blas():  # products with few columns, beside threads of `over_rows`
+        with single_blas_thread():  # products with few columns, beside threads of `parallel_for_rows`
             model = sweep(f, Factors.of_point(f, state.x, state.sigma).cast(precision(f)), strength)
         if self.penalty is None:  # the norm falls more slowly than the strength grows: the ratio is a safe factor
             radius: float = ball.radius  # type: ignore[attr-defined]  # the ball of the problem
@@ -265,7 +265,7 @@ def regress(f: CompletionProblem, now: Factors, side: int, ridge: Array, scale: 
         pull = columns(0.0, products(known, far * weights[:, None], side, kind) @ change)
     given = indptr, indices, target, kind.type(e.base + now.shift), theirs.astype(kind), weight, table
     rest = ridges, scale.astype(kind), free, common.astype(kind), pull, out
-    over_rows(lambda start, stop: ridge_rows(*given, *rest, start, stop), indptr)
+    parallel_for_rows(lambda start, stop: ridge_rows(*given, *rest, start, stop), indptr)
     new = np.concatenate([out[:, free:] @ change.T, lines_beyond(f, other, side, ridge)])
     offset = out[:, 0].astype(np.float64) if free else np.zeros(len(own))
     return replace(now, lefts=new, rows=offset) if side == 0 else replace(now, rights=new, cols=offset)
@@ -312,7 +312,7 @@ def products(known: OnPattern, block: Array, side: int, kind: Any, transposed: b
     indptr, indices, order = at.by_column if (side == 1) != transposed else (at.indptr, at.indices, slice(None))
     values = np.broadcast_to(kind.type(1), len(values)) if values.strides == (0,) else values[order].astype(kind)
     block, out = np.ascontiguousarray(block, kind), np.empty((len(indptr) - 1, block.shape[1]), kind)
-    over_rows(lambda start, stop: times_block(indptr, indices, values, block, out, start, stop), indptr)
+    parallel_for_rows(lambda start, stop: times_block(indptr, indices, values, block, out, start, stop), indptr)
     return out
 
 

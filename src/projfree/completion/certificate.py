@@ -11,11 +11,11 @@ import numpy as np
 from projfree.algebra import Point
 from projfree.completion.model import Factors
 from projfree.completion.problem import CompletionProblem
-from projfree.deadline import LEAST_LEFT, deadline, remaining
+from projfree.deadline import MIN_TIME_LIMIT, deadline, remaining
 from projfree.run import Result, minimize
 from projfree.run.certificate import refuse_contradiction
 from projfree.run.loop import LEAST_SCALE
-from projfree.runtime import single_blas
+from projfree.runtime import single_blas_thread
 from projfree.sets import schatten
 
 #: Up to so many users and items together, a sharp bound takes about a second of one processor.
@@ -40,7 +40,7 @@ def certify(f: CompletionProblem, model: Factors, radius: float, sharp: bool) ->
     gradient, or for p = 1 from the largest one; else from its Frobenius norm, which costs a few products.
     """
     ball, sharp = f.ball(radius), sharp or min(f.shape) <= SHARP_SIDE
-    with single_blas():
+    with single_blas_thread():
         here = f.open().evaluate(model.inside(f.p, radius).point(f))
         gradient: Any = here.slope.gradient
         bound, allowance = here.slope.minimum(ball, schatten.structured_support(gradient, f.p, radius, sharp))
@@ -60,14 +60,14 @@ def improve(
 ) -> tuple[CertifiedModel, Result]:
     """Go on with accelerated projected gradients; the value does not rise, and the bound does not fall."""
     left = remaining()
-    with deadline(None, beyond=True):  # the check at exit is outside of the limit, as that of every run
+    with deadline(None, ignore_outer=True):  # the check at exit is outside of the limit, as that of every run
         result = minimize(
             f,
             f.ball(radius),
             f.solver,
             tol=tol,
             max_iter=max_iter,
-            time_limit=None if left == math.inf else max(left, LEAST_LEFT),
+            time_limit=None if left == math.inf else max(left, MIN_TIME_LIMIT),
             start=known.factors.inside(f.p, radius * (1.0 - 1e-12)).point(f).w,
             callbacks=callbacks,
         )

@@ -363,7 +363,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             self.strength_ = strongest(f)
         found = Factors.of_point(f, state.x, state.sigma).exact(f)
         if not state.t:
-            with deadline(None, beyond=True):
+            with deadline(None, ignore_outer=True):
                 found = found.with_offsets(np.asarray(f.open().evaluate(found.point(f), tangent=False).intercept))
         norm = found.norm(f.p)
         # The answer of a penalty minimises over the ball of its own norm.
@@ -384,7 +384,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             announce(others, "certificate")
             del found, state  # which are as large as the model
             f.entries.regressions.clear()
-            with deadline(None, beyond=True):
+            with deadline(None, ignore_outer=True):
                 into._take(certify(f, self.factors_, self.radius_, sharp=self.certify == "sharp"))
 
     def _take(self, found: CertifiedModel) -> None:
@@ -423,7 +423,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         f = self._problem(self.ratings_)
         with self._run_context(math.inf if time_limit is None else time_limit) as callbacks:
             if not math.isfinite(self.value_):
-                with deadline(None, beyond=True):
+                with deadline(None, ignore_outer=True):
                     self._take(certify(f, self.factors_, self.radius_, sharp=False))
             known = CertifiedModel(self.factors_, self.value_, self.bound_, self.relative_gap_)
             if known.relative_gap <= tol:

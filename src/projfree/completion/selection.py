@@ -20,7 +20,7 @@ from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.run import Status
 from projfree.run.loop import Run, run_steps
-from projfree.runtime import single_blas
+from projfree.runtime import single_blas_thread
 
 if TYPE_CHECKING:
     from projfree.run.checkpoint import SavedRun
@@ -52,7 +52,7 @@ def run_sweeps(
     run = Run(f, ball, replace(state, solver=solver), tol=0.0, max_iter=max_iter, record=0, certifies=False)
     if written is not None:
         written.restore(run)
-    with single_blas():
+    with single_blas_thread():
         status = run_steps(run, callbacks)
     assert isinstance(run.state, AlternatingState)
     return run.state, status

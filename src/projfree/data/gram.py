@@ -14,7 +14,7 @@ from projfree.checks import Array, is_sparse
 from projfree.data.rows import CHUNK_BYTES, LANES, WeightsAsResidual
 from projfree.deadline import Expired, expired
 from projfree.numerics.sums import tree_sum
-from projfree.runtime import over_blocks, single_blas
+from projfree.runtime import parallel_for, single_blas_thread
 
 if TYPE_CHECKING:
     from projfree.data.base import Data
@@ -216,7 +216,7 @@ def weighted_products(
     """
     columns, width, most = math.prod(data.shape(())), len(shift) + 1, 0
     lanes = np.zeros((LANES, wanted.weights, width, width))
-    with single_blas():
+    with single_blas_thread():
         for rows, table in data.tables(max(CHUNK_BYTES, 8 * columns * LANES * LANE_ROWS)):
             count = rows.stop - rows.start
             step = -(-count // max(1, min(LANES, -(-count // LANE_ROWS))))  # one lane where one product has all rows
@@ -238,7 +238,7 @@ def weighted_products(
                         lanes[k, j] += product(some, y, roots[:, j], shift)
 
             if step < count:
-                over_blocks(lane, -(-count // step), data.threads)
+                parallel_for(lane, -(-count // step), data.threads)
             else:
                 lane(0)
     return tree_sum(lanes), most

@@ -17,7 +17,7 @@ from projfree.data.column_stats import ColumnStats
 from projfree.data.gram import LEAST_WEIGHT, Gram, Moments, RowWeights, weighted_products
 from projfree.data.rows import TILE_BYTES, AsResidual, FormImages, Pass, Rows
 from projfree.data.workspace import LocalWorkspace, Workspace
-from projfree.runtime import single_blas
+from projfree.runtime import single_blas_thread
 
 
 class LocalData(Data):
@@ -156,7 +156,7 @@ class LocalData(Data):
         """Read all rows once: check that they are finite, and set `column_stats`."""
         stats = None
         # The order in which BLAS adds depends on its threads, but few numbers are multiplied by one.
-        with single_blas(128 * self.n * self.shape(())[0] > TILE_BYTES):
+        with single_blas_thread(128 * self.n * self.shape(())[0] > TILE_BYTES):
             for rows, table in self.tables():
                 part = ColumnStats.of(table, self.weights(rows), rows.start, self.n)
                 if not np.isfinite(part.row_norm):

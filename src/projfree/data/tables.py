@@ -27,7 +27,7 @@ from projfree.data.rows import (
     tile_rows,
 )
 from projfree.numerics.sums import tree_sum
-from projfree.runtime import default_threads, over_blocks, single_blas
+from projfree.runtime import default_threads, parallel_for, single_blas_thread
 
 if TYPE_CHECKING:
     from projfree.data.sources import Source
@@ -91,7 +91,7 @@ class Table(LocalData):
         kernel = compiled(work, self.d, cut) if self.nbytes >= NATIVE_BYTES else None
         # The order in which BLAS adds depends on its threads, but few numbers are multiplied by one.
         few = 128 * self.n * self.d * math.prod(work.outputs) <= TILE_BYTES
-        with closing(self._chunks(min(max(self.tile, TILE_ROWS), cut.rows))) as chunks, single_blas(not few):
+        with closing(self._chunks(min(max(self.tile, TILE_ROWS), cut.rows))) as chunks, single_blas_thread(not few):
             for start, X in chunks:
                 first, last = start // cut.rows, -(-(start + X.shape[0]) // cut.rows)
                 blocks = None if kernel is None else kernel.over(X, start)
@@ -259,7 +259,7 @@ def over_ranges(work: Any, first: int, last: int, threads: int) -> None:
     """Call ``work(start, stop)`` on ranges of blocks in threads, a few for each: a call costs 50 microseconds."""
     size = max(1, -(-(last - first) // (4 * threads)))
     starts = range(first, last, size)
-    over_blocks(lambda i: work(starts[i], min(starts[i] + size, last)), len(starts), threads)
+    parallel_for(lambda i: work(starts[i], min(starts[i] + size, last)), len(starts), threads)
 
 
 def float_rows(X: Any, first: int, last: int) -> Any:

@@ -12,7 +12,7 @@ from projfree.algebra import Handle, Point
 from projfree.checks import Array
 from projfree.data.rows import Blocks, FormImages, Pass, Step
 from projfree.numerics.sums import tree_sum
-from projfree.runtime import lock_of, over_blocks
+from projfree.runtime import get_lock, parallel_for
 
 if TYPE_CHECKING:
     from projfree.data.gram import Moments
@@ -79,7 +79,7 @@ class LocalWorkspace(Workspace):
         return LocalWorkspace, (self.data,)
 
     def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
-        with lock_of(self):
+        with get_lock(self):
             data, outputs = self.data, points[0].w.shape[self._depth :]
             keep = keep or (data.keeps_images and not step.transient)
             read: dict[Handle, Any] = {}
@@ -100,7 +100,7 @@ class LocalWorkspace(Workspace):
             return found
 
     def fold(self, step: Step, points: Sequence[Point]) -> Array:
-        with lock_of(self):
+        with get_lock(self):
             parts = {part.handle: part for x in points for _, part in self._parts(x)}
             if any(handle not in self._images for handle in parts):
                 self.sweep(FormImages(), list(parts.values()), keep=True)
@@ -115,7 +115,7 @@ class LocalWorkspace(Workspace):
                 rows = cut.block(k)
                 found[k] = step.block(self.data.rows(rows), *[image[rows] for image in images])[1]
 
-            over_blocks(block, cut.count, self.data.threads)
+            parallel_for(block, cut.count, self.data.threads)
             return tree_sum(np.stack(found))
 
     def holds(self, x: Point) -> bool:
@@ -125,7 +125,7 @@ class LocalWorkspace(Workspace):
         return LocalWorkspace(self.data.representative(self.data.sample(m, rng)), self)
 
     def moments(self, step: Step, x: Point, wanted: Moments) -> Any:
-        with lock_of(self):
+        with get_lock(self):
             data, held = self.data, self.holds(x)
             if wanted.factors:
                 features = slice(None) if wanted.features is None else wanted.features

@@ -32,7 +32,7 @@ from projfree.objectives.quadratic import QuadraticForm
 from projfree.run import Result, Status, minimize
 from projfree.run.certificate import multiplier
 from projfree.run.result import raise_if_interrupted
-from projfree.runtime import single_blas
+from projfree.runtime import single_blas_thread
 from projfree.sets import ConstraintSet, GroupBall
 from projfree.sets.base import resized
 from projfree.solvers.choose import MOST_PARAMETERS
@@ -79,7 +79,7 @@ def fit_penalised(setup: FitSetup, weight: float, limit: float | None) -> FitSet
     f, ball, start = setup.problem.objective, setup.ball, setup.start
     start = start if start is not None and start.shape == f.shape else None
     # Limit the BLAS threads once here: each Hessian of a small problem would do it otherwise.
-    with deadline(math.inf if limit is None else 0.5 * limit), single_blas(f.shape[0] <= MOST_PARAMETERS):
+    with deadline(math.inf if limit is None else 0.5 * limit), single_blas_thread(f.shape[0] <= MOST_PARAMETERS):
         try:
             w, settled = minimize_penalised(f, ball, weight, start)
         except Expired:  # before the first evaluation

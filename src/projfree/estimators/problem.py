@@ -29,7 +29,7 @@ from projfree.losses.huber import Huber
 from projfree.losses.quantile import Quantile
 from projfree.losses.squared import is_squared
 from projfree.objectives import Objective
-from projfree.sets import Constrained, ConstraintSet, LpBall, NormBall, Positive, WithFree
+from projfree.sets import Constrained, ConstraintSet, LpBall, NormBall, Positive, WithUnpenalized
 from projfree.sets.base import resized
 
 #: ``(w, intercept) -> (coefficients of shape (d,) or (d, k), intercept)``.
@@ -319,7 +319,7 @@ def make_ball(model: Any, rows: TrainingSet, problem: Problem, radius: float) ->
         )
     if is_constrained(model):
         # With constraints, squares keep free columns as coordinates too. A small bound on them costs less of the gap.
-        outer = WithFree(ball, free, 0.1 * _free_bound(rows, model.fit_intercept)) if free else ball
+        outer = WithUnpenalized(ball, free, 0.1 * _free_bound(rows, model.fit_intercept)) if free else ball
         return constrained_ball(model, outer, f.shape, problem)
     if flag("positive", model.positive):
         if not isinstance(ball, NormBall):
@@ -328,7 +328,7 @@ def make_ball(model: Any, rows: TrainingSet, problem: Problem, radius: float) ->
             )
         ball = Positive(ball)
     ball.check_shape(shape)
-    return WithFree(ball, free, _free_bound(rows, model.fit_intercept)) if free else ball
+    return WithUnpenalized(ball, free, _free_bound(rows, model.fit_intercept)) if free else ball
 
 
 def _free_bound(rows: TrainingSet, intercept: bool) -> float:
@@ -350,8 +350,8 @@ def group_labels(groups: Any) -> tuple[int, ...]:
 
 
 def inner_ball(ball: ConstraintSet) -> Any:
-    """Return the ball inside `WithFree`, `Positive` and `Constrained`."""
-    while isinstance(ball, WithFree | Positive | Constrained):
+    """Return the ball inside `WithUnpenalized`, `Positive` and `Constrained`."""
+    while isinstance(ball, WithUnpenalized | Positive | Constrained):
         ball = ball.ball
     return ball
 
@@ -371,7 +371,7 @@ def ball_through(ball: ConstraintSet, w: Array) -> ConstraintSet:
 def ball_norm(ball: ConstraintSet, w: Array) -> float:
     """Return the norm of ``w`` in the ball inside a set, without its free entries."""
     outer, inner = ball.ball if isinstance(ball, Constrained) else ball, inner_ball(ball)
-    w = outer.split(w)[0] if isinstance(outer, WithFree) else w
+    w = outer.split(w)[0] if isinstance(outer, WithUnpenalized) else w
     if not isinstance(inner, NormBall):
         raise TypeError(f"penalties and radius grids need a norm ball, got {shown(ball)}; give the set a size.")
     return inner.norm(w)

@@ -1,4 +1,4 @@
-"""`FlatBall`: sets that are hulls of few coordinates, and what a working set must know about them."""
+"""`GroupL1Ball`: sets that are hulls of few coordinates, and what a working set must know about them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from projfree.checks import Array
 
 
 @dataclass(frozen=True, eq=False)
-class FlatBall:
+class GroupL1Ball:
     r"""All parameters with :math:`\sum_b c_b \|w_b\|_2 \le r`, the sum over single entries or over groups of features.
 
     The first axis of a parameter is that of features. A minimum over such a set has few groups that are not zero, so
@@ -68,14 +68,14 @@ class FlatBall:
         highest = float(np.max(self.slopes(g)))
         return highest if self.tight else max(highest, 0.0)
 
-    def among(self, features: Array) -> FlatBall:
+    def among(self, features: Array) -> GroupL1Ball:
         """The part of the set where all other features are zero; whole groups must be among ``features``."""
         if self.groups is None:
             return replace(self, costs=self.costs[features])
         kept, groups = np.unique(self.groups[features], return_inverse=True)
         return replace(self, costs=self.costs[kept], groups=groups)
 
-    def beside(self, free: int, shape: tuple[int, int]) -> FlatBall:
+    def beside(self, free: int, shape: tuple[int, int]) -> GroupL1Ball:
         """The same set for parameters of ``shape`` above so many features that are at no cost."""
         if self.groups is None:
             costs = self.costs.reshape(shape[0], -1) * np.ones(shape)
@@ -83,7 +83,7 @@ class FlatBall:
         more = np.arange(len(self.costs), len(self.costs) + free)
         return replace(self, costs=np.append(self.costs, np.zeros(free)), groups=np.append(self.groups, more))
 
-    def flattened(self, outputs: int) -> FlatBall:
+    def flattened(self, outputs: int) -> GroupL1Ball:
         """The same set for parameters whose outputs are laid out one behind the other, feature by feature."""
         if self.groups is None:
             return replace(self, costs=self.costs.ravel())

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.numerics.flat_ball import FlatBall
+from projfree.numerics.flat_ball import GroupL1Ball
 from projfree.numerics.linear_systems import conjugate_gradients
 from projfree.numerics.simplex_quadratic import minimise_on_simplex
 from projfree.numerics.sums import UNIT
@@ -158,7 +158,7 @@ class QPSolution:
 def minimize_group_l1(
     columns: Columns,
     slope: Array,
-    ball: FlatBall,
+    ball: GroupL1Ball,
     start: Array,
     level: float,
     goal: float = 0.0,
@@ -176,7 +176,7 @@ def minimize_group_l1(
         H.
     slope, start : array of shape (m,) or (m, k)
         A point of the set, and the gradient there.
-    ball : FlatBall
+    ball : GroupL1Ball
         The set, without the free columns; with an infinite radius ``level`` times its norm is a penalty.
     level : float
         A guess at the multiplier.
@@ -202,7 +202,7 @@ def minimize_group_l1(
     return min(found, _on_simplex(columns, slope, ball, start), key=lambda one: one.gap)
 
 
-def _on_simplex(columns: Columns, slope: Array, ball: FlatBall, start: Array) -> QPSolution:
+def _on_simplex(columns: Columns, slope: Array, ball: GroupL1Ball, start: Array) -> QPSolution:
     """The minimiser over a set whose groups are single entries, as weights of its vertices."""
     (m, k), reach = columns.mean.shape, (np.ones_like(slope) * ball.radius / ball.costs).ravel()
     units = np.eye(m * k).reshape(m * k, m, k)
@@ -224,7 +224,9 @@ def _on_simplex(columns: Columns, slope: Array, ball: FlatBall, start: Array) ->
 class _Search:
     """The state of a solve: the point v, its image z, and the gradient."""
 
-    def __init__(self, columns: Columns, slope: Array, ball: FlatBall, start: Array, free: int, bound: float) -> None:
+    def __init__(
+        self, columns: Columns, slope: Array, ball: GroupL1Ball, start: Array, free: int, bound: float
+    ) -> None:
         k, m = columns.mean.shape[1], len(start) - free
         self.columns, self.shape, self.radius, self.m = columns, start.shape, ball.radius, m
         self.start, self.slope = start.reshape(-1, k), slope.reshape(-1, k)

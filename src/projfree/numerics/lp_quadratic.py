@@ -8,7 +8,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.numerics.flat_ball import FlatBall
+from projfree.numerics.flat_ball import GroupL1Ball
 from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
 from projfree.numerics.linear_systems import Product, cholesky_inverse, is_null, newton_step
 from projfree.numerics.lp_norm import lp_norm
@@ -102,7 +102,7 @@ def _least_norm(problem: UnitQuadratic, inverse: Product) -> Solution | None:
 def _minimise_l1(problem: UnitQuadratic, start: Array | None) -> Solution:
     """The minimiser over the l_1 ball, which lies in the ball of the problem."""
     H, b = problem.H, problem.b
-    ball, near = FlatBall(1.0, np.ones_like(b)), np.zeros_like(b) if start is None else start
+    ball, near = GroupL1Ball(1.0, np.ones_like(b)), np.zeros_like(b) if start is None else start
     slope = H @ near - b
     level = (1.0 if near.any() else 0.5) * ball.level(slope)
     return problem.check(minimize_group_l1(Columns.of_matrix(H, b.shape[1]), slope, ball, near, level).w)

@@ -18,8 +18,8 @@ from projfree.objectives.base import Evaluation
 from projfree.objectives.blackbox import NotFiniteError
 from projfree.objectives.rounding import FEW, ROUNDING, Rounding, reported_value
 from projfree.sets.base import ConstraintSet, NormBall, frank_wolfe_gap
-from projfree.sets.constrained import Constrained, tightened
-from projfree.sets.free import WithFree
+from projfree.sets.constrained import Constrained, with_best_multipliers
+from projfree.sets.unpenalized import WithUnpenalized
 
 if TYPE_CHECKING:
     from projfree.run.loop import Run
@@ -219,13 +219,13 @@ def recompute_certificate(run: Run) -> Certificate:
         if not run.unproved:
             lower.offer_averages(run.state.oracle_result)
         known = None if run.state.bound is None else run.state.bound.multipliers
-        ball = tightened(run.ball, m.gradient, run.best.w, known)
+        ball = with_best_multipliers(run.ball, m.gradient, run.best.w, known)
         support = ball.support(-m.gradient)
         bound, witness = lower.offer(m, run.best.w, support), lower.witness
         if run.value - bound > run.tol * run.scale and witness is not None and not same(witness, run.best.w):
             with suppress(NotFiniteError):
                 there = f.evaluate(f.point(witness, run.best.intercept))
-                tight = tightened(run.ball, there.slope.gradient, there.point.w)
+                tight = with_best_multipliers(run.ball, there.slope.gradient, there.point.w)
                 other = lower.offer(there.slope, there.point.w, tight.support(-there.slope.gradient))
                 at, bound, ball = (there.point, other, tight) if other > bound else (at, bound, ball)
         if bound < least:  # as happens where the minimum is hidden by rounding
@@ -276,7 +276,7 @@ def multiplier(ball: ConstraintSet, gradient: Array, support: float | None = Non
     It is the support of the negative gradient, which may be given, over the radius; None where the set has no radius.
     Free features are not penalised.
     """
-    if isinstance(ball, WithFree):
+    if isinstance(ball, WithUnpenalized):
         return multiplier(ball.ball, ball.split(gradient)[0])
     if isinstance(ball, Constrained):
         return multiplier(ball.ball, ball.relaxed(gradient))

@@ -24,7 +24,7 @@ from projfree.run.callbacks import Callback, as_callbacks, closing
 from projfree.run.certificate import Certificate, recompute_certificate
 from projfree.run.lower_bound import LowerBound, next_check
 from projfree.run.result import Result, Status, Trace
-from projfree.runtime import single_blas
+from projfree.runtime import single_blas_thread
 from projfree.sets.base import ConstraintSet, frank_wolfe_gap
 from projfree.sets.schatten import compressed
 from projfree.solvers.base import Solver, State
@@ -152,7 +152,7 @@ def minimize(
     run = Run(objective, ball, first, tol=tol, max_iter=max_iter, record=record)
     if earlier is not None and not isinstance(earlier, State):
         earlier.restore(run)
-    with closing(callbacks), single_blas():
+    with closing(callbacks), single_blas_thread():
         with deadline(time_limit):
             status = run_steps(run, callbacks, check_start)
         if run.certificate is None:

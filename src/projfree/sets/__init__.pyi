@@ -8,7 +8,7 @@ from projfree.sets.simplex import Simplex as Simplex
 from projfree.sets.box import Box as Box
 from projfree.sets.weighted import Weighted as Weighted
 from projfree.sets.positive import Positive as Positive
-from projfree.sets.free import WithFree as WithFree
+from projfree.sets.unpenalized import WithUnpenalized as WithUnpenalized
 from projfree.sets.k_support import KSupportBall as KSupportBall
 from projfree.sets.owl import OwlBall as OwlBall
 from projfree.sets.birkhoff import Birkhoff as Birkhoff

@@ -12,7 +12,7 @@ import numpy as np
 from projfree.algebra.minorant import inner, size
 from projfree.algebra.structured import Structured, zeros
 from projfree.checks import Array
-from projfree.numerics.flat_ball import FlatBall
+from projfree.numerics.flat_ball import GroupL1Ball
 from projfree.numerics.sums import UNIT
 from projfree.sets.inputs import Shape as Shape
 from projfree.sets.inputs import finite, like, point, unit_scale
@@ -46,7 +46,7 @@ class Structure:
     ----------
     lp, weights : LpBall, ndarray, optional
         The l_p ball in which all entries that are not free lie, once they are multiplied by positive weights, if any.
-    group_l1 : FlatBall, optional
+    group_l1 : GroupL1Ball, optional
         The set, without free features, as a bound on a weighted sum of absolute values or of norms of groups.
     polytope : bool
         Whether `ConstraintSet.lmo` returns one of finitely many vertices.
@@ -60,7 +60,7 @@ class Structure:
 
     lp: LpBall | None = None
     weights: Array | None = None
-    group_l1: FlatBall | None = None
+    group_l1: GroupL1Ball | None = None
     polytope: bool = False
     absolute: bool = False
     projection: Literal["none", "slow", "fast"] = "none"

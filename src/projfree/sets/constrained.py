@@ -28,10 +28,10 @@ from projfree.sets.base import (
 from projfree.sets.cut import Cut, InfeasibleError
 from projfree.sets.cut_ball import CutBall
 from projfree.sets.cut_polytope import CutPolytope, sides
-from projfree.sets.free import WithFree
 from projfree.sets.inputs import checked_point, finite, like, point, scaled_gradient, unit_scale
 from projfree.sets.rows import Rows, joined
 from projfree.sets.shifted import Shifted
+from projfree.sets.unpenalized import WithUnpenalized
 
 #: Where a radius with points is looked for: from this number to its inverse.
 LEAST_RADIUS = 1e-12
@@ -257,7 +257,7 @@ class Constrained(ConstraintSet):
         return high
 
 
-def tightened(ball: ConstraintSet, g: Array, w: Array, *multipliers: Array | None) -> ConstraintSet:
+def with_best_multipliers(ball: ConstraintSet, g: Array, w: Array, *multipliers: Array | None) -> ConstraintSet:
     """A `Constrained` set with those multipliers that bound the linear function g best, any other set as it is.
 
     They are chosen among those given and one of these fitted to the gradient g at the point w; where there are none,
@@ -278,7 +278,7 @@ def _cut(ball: ConstraintSet, rows: tuple[Rows, ...], shape: Shape) -> Cut:
     ball.check_shape(shape)
     if (bounds := sides(ball, shape)) is not None:
         return CutPolytope(ball, rows, shape, *bounds)
-    inner, structure = ball.ball if isinstance(ball, Shifted | WithFree) else ball, ball.structure(shape)
+    inner, structure = ball.ball if isinstance(ball, Shifted | WithUnpenalized) else ball, ball.structure(shape)
     if isinstance(ball, Shifted):
         structure = inner.structure(shape)
     if not isinstance(inner, NormBall) or (structure.lp is None and structure.group_l1 is None):

@@ -14,9 +14,9 @@ from projfree.checks import Array, shown
 from projfree.numerics.linear_systems import cholesky_inverse
 from projfree.numerics.sums import UNIT
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape
-from projfree.sets.free import WithFree
 from projfree.sets.rows import Rows, joined
 from projfree.sets.shifted import Shifted
+from projfree.sets.unpenalized import WithUnpenalized
 
 #: So many rows of a conflict are named.
 NAMED = 5
@@ -79,8 +79,8 @@ class Cut(ABC):
         for each in rows:
             each.check_shape(shape)
         self.ball, self.shape, self.rows = ball, shape, joined(rows, math.prod(shape))
-        self.inner: Any = ball.ball if isinstance(ball, Shifted | WithFree) else ball
-        free = list(ball.free) if isinstance(ball, WithFree) else []
+        self.inner: Any = ball.ball if isinstance(ball, Shifted | WithUnpenalized) else ball
+        free = list(ball.free) if isinstance(ball, WithUnpenalized) else []
         self.inner_shape = (shape[0] - len(free), *shape[1:]) if free else shape
         self.free = np.isin(np.arange(math.prod(shape)) // math.prod(shape[1:]), free)
         self.offset = np.ravel((ball.offset if isinstance(ball, Shifted) else 0.0) + np.zeros(shape))

@@ -23,9 +23,9 @@ from projfree.numerics.root_finding import find_root
 from projfree.numerics.sums import UNIT
 from projfree.sets.base import resized
 from projfree.sets.cut import Cut, spd_inverse
-from projfree.sets.free import WithFree
 from projfree.sets.lp import LpBall
 from projfree.sets.quadratic import minimise_model
+from projfree.sets.unpenalized import WithUnpenalized
 
 #: The first penalty next to the mean of the diagonal of the matrix, and the factor by which it grows where the residual
 #: does not fall by it.
@@ -118,9 +118,9 @@ class CutBall(Cut):
     def gauge(self, w: Array) -> float:
         x = w - self.offset
         norm = float(self.inner.norm(x[~self.free].reshape(self.inner_shape)) / self.inner.radius)
-        return (
-            max(norm, float(np.abs(x[self.free]).max()) / self.ball.bound) if isinstance(self.ball, WithFree) else norm
-        )
+        if isinstance(self.ball, WithUnpenalized):
+            return max(norm, float(np.abs(x[self.free]).max()) / self.ball.bound)
+        return norm
 
     def _normal(self, w: Array) -> Array:
         """The direction of the gradient of the gauge on the sphere; zero inside of it and of balls with corners."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, at_least, positive, shown
-from projfree.numerics.flat_ball import FlatBall
+from projfree.numerics.flat_ball import GroupL1Ball
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
 from projfree.numerics.projections import project_groups
 from projfree.sets.base import NormBall, Shape, Structure
@@ -82,7 +82,7 @@ class GroupBall(NormBall):
         group_l1 = None
         if (self.p, self.q) == (2.0, 1.0):
             groups = np.arange(shape[0]) if self.groups is None else _padding(self.groups)[0]
-            group_l1 = FlatBall(self.radius, np.ones(int(groups.max()) + 1), groups)
+            group_l1 = GroupL1Ball(self.radius, np.ones(int(groups.max()) + 1), groups)
         return Structure(
             group_l1=group_l1,
             polytope=self.p in (1.0, math.inf) and self.q in (1.0, math.inf),

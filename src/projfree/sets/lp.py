@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array, at_least, positive
-from projfree.numerics.flat_ball import FlatBall
+from projfree.numerics.flat_ball import GroupL1Ball
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.projections import project
 from projfree.sets.base import NormBall, Shape, Structure
@@ -58,7 +58,7 @@ class LpBall(NormBall):
     def structure(self, shape: Shape) -> Structure:
         return Structure(
             lp=self,
-            group_l1=FlatBall(self.radius, np.broadcast_to(1.0, shape)) if self.p == 1.0 else None,
+            group_l1=GroupL1Ball(self.radius, np.broadcast_to(1.0, shape)) if self.p == 1.0 else None,
             polytope=self.p in (1.0, math.inf),
             absolute=True,
             projection="fast",

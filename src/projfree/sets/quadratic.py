@@ -10,8 +10,8 @@ from projfree.numerics.fista import project_descent
 from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.sets.base import ConstraintSet, Structure
-from projfree.sets.free import WithFree
 from projfree.sets.shifted import Shifted
+from projfree.sets.unpenalized import WithUnpenalized
 
 #: Eigenvalues of a free block are rounding below this part of the largest one.
 RCOND = 1e-13
@@ -35,7 +35,7 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
         offset = ball.offset + np.zeros(b.shape)
         moved = b - (H @ offset.reshape(len(H), -1)).reshape(b.shape)
         return np.asarray(minimise_model(H, moved, ball.ball, start - offset) + offset)
-    if isinstance(ball, WithFree):
+    if isinstance(ball, WithUnpenalized):
         w = _minimise_with_free(H, b, ball, start)
         if np.abs(ball.split(w)[1]).max() <= ball.bound:
             return w
@@ -59,7 +59,7 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
     return project_descent(H, b, ball.project, start)
 
 
-def _minimise_with_free(H: Array, b: Array, ball: WithFree, start: Array) -> Array:
+def _minimise_with_free(H: Array, b: Array, ball: WithUnpenalized, start: Array) -> Array:
     """The minimiser where the bound of the free block does not bind, by the Schur complement of H.
 
     Free directions without curvature are left as they are in ``start``.

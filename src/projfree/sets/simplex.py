@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array, positive
-from projfree.numerics.flat_ball import FlatBall
+from projfree.numerics.flat_ball import GroupL1Ball
 from projfree.numerics.projections import simplex_rows
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, Structure, slack
 from projfree.sets.inputs import checked_point, point, scaled_gradient
@@ -44,7 +44,7 @@ class Simplex(ConstraintSet):
         object.__setattr__(self, "radius", positive("Simplex(radius=...)", self.radius))
 
     def structure(self, shape: Shape) -> Structure:
-        simplex = FlatBall(self.radius, np.broadcast_to(1.0, shape), signed=False, tight=True)
+        simplex = GroupL1Ball(self.radius, np.broadcast_to(1.0, shape), signed=False, tight=True)
         return Structure(group_l1=simplex, polytope=True, projection="fast")
 
     @scaled_gradient

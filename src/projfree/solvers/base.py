@@ -15,7 +15,7 @@ from projfree.checks import Array
 from projfree.objectives.base import Evaluation, SmoothFunction
 from projfree.objectives.rounding import is_rounding
 from projfree.sets.base import ConstraintSet, OracleResult
-from projfree.sets.constrained import tightened
+from projfree.sets.constrained import with_best_multipliers
 
 if TYPE_CHECKING:
     from projfree.solvers.pairwise import ActiveSet
@@ -42,7 +42,7 @@ class GapBound(NamedTuple):
     @classmethod
     def of(cls, ball: ConstraintSet, here: Evaluation, convex: bool = True, *multipliers: Array | None) -> GapBound:
         """From one support of the set, with the best of some multipliers where its rows need them."""
-        m, ball = here.slope, tightened(ball, here.slope.gradient, here.point.w, *multipliers)
+        m, ball = here.slope, with_best_multipliers(ball, here.slope.gradient, here.point.w, *multipliers)
         support = ball.support(-m.gradient)
         bound, allowance = m.minimum(ball, support) if convex else (-math.inf, 0.0)
         # A derivative in the intercept lowers the bound as well, which is no rounding.

@@ -14,7 +14,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State, call_oracle
-from projfree.steps import Move, OpenLoop, Schedule, StepRule
+from projfree.steps import OpenLoop, Schedule, StepResult, StepRule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class PrimalAveraging(Solver):
         x, gamma, memory = self.move(f, (last, v, state.v), t, gamma, state.memory)
         return replace(state, t=t, x=x, v=v, m=m, gamma=gamma, memory=memory, evaluation=here, oracle_result=result)
 
-    def move(self, f: SmoothFunction, points: tuple[Point, ...], t: int, gamma: float, memory: float) -> Move:
+    def move(self, f: SmoothFunction, points: tuple[Point, ...], t: int, gamma: float, memory: float) -> StepResult:
         """The next iterate, given the last one, the new vertex and the last vertex."""
         x, v, _ = points
         if self.search is None:
@@ -143,7 +143,7 @@ class CorrectivePrimalAveraging(PrimalAveraging):
                 f"CorrectivePrimalAveraging looks at all rows, got {self.sampling!r}; use PrimalAveraging."
             )
 
-    def move(self, f: SmoothFunction, points: tuple[Point, ...], t: int, gamma: float, memory: float) -> Move:
+    def move(self, f: SmoothFunction, points: tuple[Point, ...], t: int, gamma: float, memory: float) -> StepResult:
         hull = f.hull(points)
         # From the last iterate and from PA's point, so that values decrease and PA's rate holds.
         place = hull.minimise(np.zeros(2), np.array([gamma, 0.0]))

@@ -9,7 +9,7 @@ import numpy as np
 
 from projfree.algebra import Point
 from projfree.checks import Array, count
-from projfree.numerics.flat_ball import FlatBall
+from projfree.numerics.flat_ball import GroupL1Ball
 from projfree.numerics.group_l1_qp import Columns, QPSolution, minimize_group_l1
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet, Structure, frank_wolfe_gap
@@ -144,7 +144,7 @@ class WorkingSet(Solver):
         return features, BEYOND * float(np.max(scores, where=outside, initial=0.0))
 
 
-def working_set(ball: FlatBall, w: Array, g: Array, level: float, smallest: int) -> Array:
+def working_set(ball: GroupL1Ball, w: Array, g: Array, level: float, smallest: int) -> Array:
     """The nonzero features and as many of those with the largest slopes, or ``smallest`` if that is more.
 
     Of slopes that do not exceed ``level``, which violate no condition, no more than ``smallest`` are taken in. Groups

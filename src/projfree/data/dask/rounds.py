@@ -14,7 +14,7 @@ from projfree.data.base import RowsLostError
 from projfree.data.dask.partition import Facts, Partition, naming
 from projfree.data.sources import ChangedError
 from projfree.deadline import Expired, expired
-from projfree.runtime import default_threads, single_blas
+from projfree.runtime import default_threads, single_blas_thread
 
 #: Node ``(l, i)`` of the tree stands for the partitions ``i 2^l`` to ``(i + 1) 2^l - 1``.
 Nodes = dict[tuple[int, int], Any]
@@ -161,7 +161,7 @@ def run_task(
     from distributed import get_worker
 
     threads, nodes = max(1, get_worker().state.nthreads), Nodes()
-    with single_blas():
+    with single_blas_thread():
         for (number, checksum), own in zip(checksums.items(), rows, strict=True):
             put(nodes, (0, number), leaf(number, checksum, function, own, threads), count, combine)
     return nodes

@@ -14,7 +14,7 @@ from projfree.sets.inputs import checked_point
 
 
 @dataclass(frozen=True)
-class WithFree(Wrapper):
+class WithUnpenalized(Wrapper):
     r"""A set whose ``free`` entries of a vector, or rows of a matrix, lie outside the ball.
 
     .. math:: C \times [-R, R]^m
@@ -34,8 +34,8 @@ class WithFree(Wrapper):
     Examples
     --------
     >>> import numpy as np
-    >>> from projfree.sets import LpBall, WithFree
-    >>> WithFree(LpBall(2, radius=5.0), free=[1], bound=100.0).lmo(np.array([3.0, -1.0, 4.0]))
+    >>> from projfree.sets import LpBall, WithUnpenalized
+    >>> WithUnpenalized(LpBall(2, radius=5.0), free=[1], bound=100.0).lmo(np.array([3.0, -1.0, 4.0]))
     array([ -3., 100.,  -4.])
     """
 
@@ -44,12 +44,12 @@ class WithFree(Wrapper):
     bound: float
 
     def __post_init__(self) -> None:
-        instance("WithFree(ball=...)", self.ball, ConstraintSet, "LpBall(2, radius=1.0)")
-        free = sorted(set(checked_labels("WithFree(free=...)", self.free)))
+        instance("WithUnpenalized(ball=...)", self.ball, ConstraintSet, "LpBall(2, radius=1.0)")
+        free = sorted(set(checked_labels("WithUnpenalized(free=...)", self.free)))
         if free[0] < 0:
-            raise ValueError(f"`WithFree(free=...)` must be places from 0, got {free[0]}.")
+            raise ValueError(f"`WithUnpenalized(free=...)` must be places from 0, got {free[0]}.")
         object.__setattr__(self, "free", tuple(free))
-        object.__setattr__(self, "bound", positive("WithFree(bound=...)", self.bound))
+        object.__setattr__(self, "bound", positive("WithUnpenalized(bound=...)", self.bound))
 
     def structure(self, shape: Shape) -> Structure:
         self.check_shape(shape)
@@ -63,7 +63,7 @@ class WithFree(Wrapper):
     def check_shape(self, shape: Shape) -> None:
         if not shape or self.free[-1] >= shape[0] or len(self.free) >= shape[0]:
             raise ValueError(
-                f"`WithFree(free=...)` names {self.free}, which do not fit points of shape {shape}: all must lie "
+                f"`WithUnpenalized(free=...)` names {self.free}, which do not fit points of shape {shape}: all must be "
                 "below the first side, and at least one entry must be left for the ball."
             )
         self.ball.check_shape(self._rest(shape))
