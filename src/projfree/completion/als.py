@@ -48,6 +48,8 @@ FIRST = 0.3
 WEAKEST = 1e-9
 #: The size of random factors for targets of the unit, small beside what a first sweep finds.
 SMALL = 0.1
+#: Emptied components restart at this part of the largest entry: three sweeps can then grow them to their size.
+RESTART = 0.03
 #: From so many ratings on regressions are in single precision, which halves their memory traffic.
 SINGLE = 50_000
 
@@ -93,7 +95,8 @@ class Alternating(Solver):
         model = Factors.of_point(f, start)
         if not start.w.any():
             rank = min(self.rank, *f.shape)
-            rights = random_factors(f, (f.shape[1], rank), seed)
+            noise = np.random.default_rng(seed).standard_normal((f.shape[1], rank))
+            rights = SMALL * math.sqrt(f.entries.unit) * noise
             model = Factors.of(f, np.zeros((f.shape[0], rank)), rights, model.offsets, np.ones(rank))
         return self.state_of(f, model, seed)
 
@@ -112,7 +115,9 @@ class Alternating(Solver):
         if dead.any():
             lefts, rights = model.lefts.copy(), model.rights.copy()
             lefts[:, dead] = 0.0  # so that the matrix, and its norm, are those of the others
-            rights[:, dead] = SMALL * random_factors(f, (len(rights), int(dead.sum())), seed)
+            largest = max(float(np.abs(rights).max()), SMALL * math.sqrt(f.entries.unit))
+            noise = np.random.default_rng(seed).standard_normal((len(rights), int(dead.sum())))
+            rights[:, dead] = RESTART * largest * noise
             model = replace(model, lefts=lefts, rights=rights, sigma=np.where(dead, 0.0, model.sigma))
         return self.state_of(f, model, seed, strength)
 
@@ -128,11 +133,6 @@ class Alternating(Solver):
             strength *= float(np.clip(lp_norm(model.sigma, f.p) / radius, 0.5, 2.0))
             strength = max(strength, weakest(f, first))
         return replace(state, t=state.t + 1, x=model.point(f), strength=strength, first=first, sigma=model.sigma)
-
-
-def random_factors(f: CompletionProblem, shape: tuple[int, int], seed: int) -> Array:
-    """Random factors that are small beside those of the targets."""
-    return SMALL * math.sqrt(f.entries.unit) * np.random.default_rng(seed).standard_normal(shape)
 
 
 def precision(f: CompletionProblem) -> Any:
