@@ -140,22 +140,22 @@ def ranking(args):
 
 def implicit_als(model, train, test, found):
     """Lists by implicit's ALS of which items were rated, with as many factors, judged as ours are."""
-    from implicit.als import AlternatingLeastSquares
+    from implicit.als import ALS
     from scipy.sparse import csr_matrix
 
-    from projfree.completion.recommend import evaluate_lists
+    from projfree.completion.recommend import score_lists
 
-    places = model._places(train[0], train[1])
-    seen = csr_matrix((np.ones(len(train[2])), places), shape=(len(model.user_ids_), len(model.item_ids_)))
+    index_labels = model._places(train[0], train[1])
+    seen = csr_matrix((np.ones(len(train[2])), index_labels), shape=(len(model.user_ids_), len(model.item_ids_)))
     begun = time.process_time()
-    peer = AlternatingLeastSquares(factors=model.rank, random_state=0)
+    peer = ALS(factors=model.rank, random_state=0)
     peer.fit(seen, show_progress=False)
     cpu = time.process_time() - begun
     rows, cols = model._places(test[0], test[1])
     at = (rows >= 0) & (test[2] >= found.threshold)
     users, lists = np.unique(rows[at], return_inverse=True)
     top = peer.recommend(users, seen[users], N=found.k)[0]
-    return *evaluate_lists(top, np.stack([lists, cols[at]]), seen.shape[1])[:2], cpu
+    return *score_lists(top, np.stack([lists, cols[at]]), seen.shape[1])[:2], cpu
 
 
 def fit(args):
@@ -180,7 +180,7 @@ def lists(args):
     begun = time.process_time()
     model.recommend()
     ours, begun = time.process_time() - begun, time.process_time()
-    ranking = Ranking(model._completed, "likely", True, 1.0)
+    ranking = Ranking(model._cold_start_model, "likely", True, 1.0)
     left = np.column_stack([ranking.left, np.ones(len(ranking.left))])
     for start in range(0, len(left), 64):
         left[start : start + 64] @ ranking.right.T

@@ -10,7 +10,7 @@ from completion.problems import CASES, SHAPE, entries, problem
 
 from projfree import MatrixCompletion
 from projfree.completion import als
-from projfree.completion.als import Alternating, regress
+from projfree.completion.als import ALS, update_factors
 from projfree.completion.model import Factors
 from projfree.completion.selection import run_sweeps
 from projfree.losses import Huber, Squared
@@ -31,8 +31,8 @@ def test_half_sweeps_converge_to_the_regressions(implicit, sides, weighted):
     ridge, scale = np.array([0.3, 0.5, 0.9]), np.linspace(0.5, 2.0, SHAPE[0])
     found, q = now, f.n * f.side.weights[0]
     for _ in range(40):
-        found = replace(now, lefts=np.concatenate([found.left, now.below]), rows=found.rows)
-        found = regress(f, found, 0, ridge, scale)
+        found = replace(now, lefts=np.concatenate([found.left, now.left_extra]), rows=found.rows)
+        found = update_factors(f, found, 0, ridge, scale)
     rows, cols, s = e.pattern.rows, e.pattern.indices, f.n * np.broadcast_to(e.s, f.n)
     users = np.zeros((SHAPE[0], 0)) if f.features[0] is None else f.features[0].toarray()
     B = np.zeros((SHAPE[0], SHAPE[1] if implicit else 0))
@@ -43,16 +43,16 @@ def test_half_sweeps_converge_to_the_regressions(implicit, sides, weighted):
         at = rows == i
         T = np.column_stack([np.ones(at.sum()), now.right[cols[at]]])
         A = T.T @ (s[at, None] * T) + np.diag(np.append(e.ridge, ridge * scale[i]))
-        A[1:, 1:] += now.beside.T @ (q[:, None] * now.beside)
+        A[1:, 1:] += now.right_extra.T @ (q[:, None] * now.right_extra)
         b = T.T @ (s[at] * (e.y[at] - e.base - now.shift - now.cols[cols[at]]))
-        b[1:] += now.beside.T @ (q * known[i])
+        b[1:] += now.right_extra.T @ (q * known[i])
         expected = np.linalg.solve(A, b) if at.any() else np.zeros(4)
         np.testing.assert_allclose(np.append(found.rows[i], found.left[i]), expected, atol=1e-9)
     items = np.zeros((0, SHAPE[1])) if f.features[1] is None else f.features[1].toarray().T
     for line, target in enumerate(np.vstack([B, items]) if implicit else items):
         w = (f.n * f.side.weights[1])[line]
         gram = w * now.right.T @ now.right + np.diag(ridge)
-        np.testing.assert_allclose(found.below[line], w * np.linalg.solve(gram, now.right.T @ target), atol=1e-9)
+        np.testing.assert_allclose(found.left_extra[line], w * np.linalg.solve(gram, now.right.T @ target), atol=1e-9)
 
 
 @pytest.mark.parametrize("loss", [Squared(), Huber(0.5)], ids=["squared", "huber"])
@@ -67,7 +67,7 @@ def test_sweeps_descend(implicit, sides, loss):
         squares = f.side.value(now.lefts, now.rights) if f.side.any else 0.0
         totals.append(f.n * (e.value(u, now.offsets) + squares) + 2.0 * now.sigma.sum())
 
-    run_sweeps(f, Alternating(3, 1.0), None, max_iter=20, callbacks=[total])
+    run_sweeps(f, ALS(3, 1.0), None, max_iter=20, callbacks=[total])
     assert len(totals) == 20
     assert (np.diff(totals) <= 1e-9 * np.abs(totals[:-1])).all()
 
@@ -84,7 +84,7 @@ def test_a_fixed_point_minimises_over_the_ball_of_its_norm(p):
 
 @pytest.mark.parametrize("implicit", [0.0, 0.5])
 def test_an_answer_in_single_precision_lies_inside_the_ball(implicit, monkeypatch):
-    monkeypatch.setattr(als, "SINGLE", 100)
+    monkeypatch.setattr(als, "MIN_SINGLE_PRECISION", 100)
     model = MatrixCompletion(rank=6, implicit=implicit, certify=False).fit(entries(60, 40, 900, rank=3, noise=0.5))
     f = model._problem(model.ratings_)
     assert f.ball(model.radius_).norm(model.factors_.point(f).w) == pytest.approx(model.norm_, rel=1e-12)

@@ -18,13 +18,15 @@ def shared_taste(seed):
     The first 20 users and the last 10 items are to be held out. Users rate rather what they like.
     """
     rng = np.random.default_rng(seed)
-    taste, quality = 1.0 + 0.6 * rng.standard_normal(SHAPE[0]), rng.standard_normal(SHAPE[1])
-    liked = np.outer(taste, quality)
+    rating_weight, quality = 1.0 + 0.6 * rng.standard_normal(SHAPE[0]), rng.standard_normal(SHAPE[1])
+    liked = np.outer(rating_weight, quality)
     rows, cols = np.nonzero(rng.random(SHAPE) < 0.15 / (1.0 + np.exp(-liked)) + 0.03)
     y = 3.0 + liked[rows, cols] + 0.5 * rng.standard_normal(len(rows))
     cold_user, cold_item = rows < 20, cols >= 60
     parts = [~cold_user & ~cold_item, cold_user & ~cold_item, ~cold_user & cold_item, cold_user & cold_item]
-    return [(rows[at], cols[at], y[at]) for at in parts], np.column_stack([taste, rng.standard_normal(SHAPE[0])])
+    return [(rows[at], cols[at], y[at]) for at in parts], np.column_stack(
+        [rating_weight, rng.standard_normal(SHAPE[0])]
+    )
 
 
 def biases(train, ridge=3.0):

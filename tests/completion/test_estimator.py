@@ -98,7 +98,7 @@ def test_a_checkpoint_is_gone_on_from(ratings, tmp_path):
     assert seen == [4, 5, 6]
     whole = quick(max_sweeps=6, certify=False).fit(ratings)
     np.testing.assert_array_equal(resumed.predict((rows, cols)), whole.predict((rows, cols)))
-    with pytest.raises(ValueError, match="is of another problem: its solver is Alternating"):
+    with pytest.raises(ValueError, match="is of another problem: its solver is ALS"):
         quick(rank=3, callbacks=[keeper]).fit(ratings)
 
 

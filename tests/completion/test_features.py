@@ -20,8 +20,8 @@ def groups(seed=0, m=160, n=90):
     rng = np.random.default_rng(seed)
     group, kind = rng.integers(0, 4, m), rng.integers(0, 3, n)
     rows, cols = np.nonzero(rng.random((m, n)) < 0.15)
-    taste = 1.2 * rng.standard_normal((4, 3))
-    y = 3.0 + taste[group[rows], kind[cols]] + 0.4 * rng.standard_normal(len(rows))
+    rating_weight = 1.2 * rng.standard_normal((4, 3))
+    y = 3.0 + rating_weight[group[rows], kind[cols]] + 0.4 * rng.standard_normal(len(rows))
     return (rows, cols, y), np.eye(4)[group], np.eye(3)[kind]
 
 

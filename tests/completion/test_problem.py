@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from projfree import MatrixCompletion, minimize
 from projfree.algebra import LowRank, OnPattern, Pattern
-from projfree.completion.als import Alternating
+from projfree.completion.als import ALS
 from projfree.completion.certificate import certify
 from projfree.completion.model import Factors
 from projfree.completion.problem import CompletionProblem, Settings
 from projfree.completion.ratings import Ratings
 from projfree.completion.selection import run_sweeps
-from projfree.completion.side_information import Blocks
+from projfree.completion.side_information import BlockMatrix
 from projfree.losses import Huber, Logistic, Squared
 from projfree.numerics import spectra
 from projfree.sets import schatten
@@ -46,7 +46,7 @@ def test_value_and_tangent_are_those_of_the_dense_formula(implicit, sides, loss)
     assert there.value <= here.value + expected + 0.5 * f.smoothness() * (z.w - x.w).size() ** 2
     zero = LowRank(f.shape, ())
     if f.side.any:
-        assert f.side.at_zero == pytest.approx(f.side.value(*zero.factors()), rel=1e-12)
+        assert f.side.zero_value == pytest.approx(f.side.value(*zero.factors()), rel=1e-12)
 
 
 @pytest.mark.parametrize("base", [0.0, -1.5])
@@ -104,8 +104,8 @@ def test_a_referee_agrees(loss, weighted, tier):
     assert result.certificate.verify(objective=f).ok
     assert tier == "subspace" or result.value <= least * 1.01
     for sweeps in (1, 5, 60):
-        state, _ = run_sweeps(f, Alternating(7), None, radius=4.0, max_iter=sweeps)
-        model = Factors.of_point(f, state.x, state.sigma).exact(f)
+        state, _ = run_sweeps(f, ALS(7), None, radius=4.0, max_iter=sweeps)
+        model = Factors.of_point(f, state.x, state.sigma).with_exact_sigma(f)
         for sharp in (False, True):
             found = certify(f, model, 4.0, sharp)
             assert found.bound <= least + 1e-6
@@ -119,8 +119,8 @@ def test_the_bound_is_below_the_dense_minimum_and_close_to_it(implicit, sides, p
     f = problem(implicit, sides, p=p)
     least = dense_minimum(f, 6.0)
     for rank, sweeps in ((1, 2), (12, 300)):
-        state, _ = run_sweeps(f, Alternating(rank), None, radius=6.0, max_iter=sweeps)
-        found = certify(f, Factors.of_point(f, state.x, state.sigma).exact(f), 6.0, sharp=True)
+        state, _ = run_sweeps(f, ALS(rank), None, radius=6.0, max_iter=sweeps)
+        found = certify(f, Factors.of_point(f, state.x, state.sigma).with_exact_sigma(f), 6.0, sharp=True)
         assert found.bound <= least * (1 + 1e-9)
         assert found.value >= least * (1 - 1e-9)
         assert found.factors.norm(p) <= 6.0 * (1 + 1e-12)
@@ -147,7 +147,7 @@ def solved():
 def test_bounds_are_below_the_minimum_and_never_negative(solved, which, near, share, sharp):
     f, *models, least = solved[which]
     model = models[near]
-    found = certify(f, model.inside(f.p, share * model.norm(f.p)), 40.0, sharp)
+    found = certify(f, model.scaled_into_ball(f.p, share * model.norm(f.p)), 40.0, sharp)
     assert 0.0 <= found.bound <= least
     assert found.bound <= found.value
 
@@ -190,8 +190,8 @@ def test_no_bound_is_above_a_minimum_of_zero(shape, d):
     for side, count in enumerate(shape):
         ones[side][:count, side], ones[side][count:, 1 - side] = 1.0, 1.0
     model = Factors.of(f, *ones, np.zeros(1 + m + n), np.ones(2))
-    radius = float(model.exact(f).sigma.sum()) * (1.0 + d)
-    x = model.exact(f).inside(1.0, radius * (1.0 - 2.0 * d)).point(f)
+    radius = float(model.with_exact_sigma(f).sigma.sum()) * (1.0 + d)
+    x = model.with_exact_sigma(f).scaled_into_ball(1.0, radius * (1.0 - 2.0 * d)).point(f)
     assert f.open().evaluate(x).slope.lower(f.ball(radius)) <= 0.0
 
 
@@ -201,10 +201,10 @@ def test_blocks_of_any_widths_are_their_dense_matrix():
     for shape in ((9, 7), (9, 4), (20, 7)):
         pattern, *_ = Pattern.of(*np.divmod(np.sort(rng.choice(np.prod(shape), 20, replace=False)), shape[1]), shape)
         parts.append(OnPattern(pattern, rng.standard_normal(20)))
-    stack = Blocks((29, 11), [(parts[0], 0, 0), (parts[1], 0, 7), (parts[2], 9, 0)])
+    stack = BlockMatrix((29, 11), [(parts[0], 0, 0), (parts[1], 0, 7), (parts[2], 9, 0)])
     dense = np.block([[parts[0].toarray(), parts[1].toarray()], [parts[2].toarray(), np.zeros((20, 4))]])
     np.testing.assert_allclose(stack.toarray(), dense)
-    turned = Blocks((11, 29), [(_turned(parts[0]), 0, 0), (_turned(parts[2]), 0, 9), (_turned(parts[1]), 7, 0)])
+    turned = BlockMatrix((11, 29), [(_turned(parts[0]), 0, 0), (_turned(parts[2]), 0, 9), (_turned(parts[1]), 7, 0)])
     low = LowRank.of(rng.standard_normal((29, 2)), rng.standard_normal((11, 2)))
     for one, whole in ((stack, dense), (turned, dense.T), (stack + low, dense + low.toarray())):
         gram = whole.T @ whole if len(whole) > len(whole.T) else whole @ whole.T
@@ -231,9 +231,9 @@ def test_bounds_on_the_norm_of_a_stack_are_above_it(shape, q, monkeypatch):
     rng = np.random.default_rng(0)
     rows, cols, _ = entries(*shape, 300, seed=0)
     pattern, *_ = Pattern.of(rows, cols, shape)
-    places = ((0, 0), (0, shape[1]), (shape[0], 0))
-    blocks = [(OnPattern(pattern, rng.standard_normal(300)), *at) for at in places]
-    stack = Blocks(tuple(2 * side for side in shape), blocks)
+    index_labels = ((0, 0), (0, shape[1]), (shape[0], 0))
+    blocks = [(OnPattern(pattern, rng.standard_normal(300)), *at) for at in index_labels]
+    stack = BlockMatrix(tuple(2 * side for side in shape), blocks)
     low = LowRank.of(*(rng.standard_normal((2 * side, 3)) for side in shape))
     for g in (stack, stack + low):
         exact = np.linalg.norm(np.linalg.svd(g.toarray(), compute_uv=False), q)

@@ -29,7 +29,7 @@ def model():
 @pytest.mark.parametrize("exclude_seen", [True, False])
 @pytest.mark.parametrize("scores", [50, 10_000])
 def test_recommendations_by_rating_are_the_highest_predictions(model, exclude_seen, scores, monkeypatch):
-    monkeypatch.setattr(recommend, "SCORES", scores)
+    monkeypatch.setattr(recommend, "MAX_SCORES", scores)
     everybody, scores = model.recommend(n=5, exclude_seen=exclude_seen, by="rating")
     assert everybody.shape == scores.shape == (30, 5)
     for user, row, score in zip(model.user_ids_, everybody, scores, strict=True):
@@ -52,9 +52,9 @@ def test_likely_items_are_those_with_the_highest_scores(implicit):
     f, counts, deviation = model.factors_, np.bincount(ITEMS, minlength=20), Y.std()
     u = np.reshape([model.decision_function(([i] * 20, np.arange(20))) for i in range(30)], (30, 20))
     if implicit:
-        chance = f.left @ f.beside.T + f.below @ f.right.T + recommend.TASTE * u / deviation
+        chance = f.left @ f.right_extra.T + f.left_extra @ f.right.T + recommend.RATING_WEIGHT * u / deviation
     else:
-        chance = np.log(counts + 0.5) + recommend.TASTE * u / deviation
+        chance = np.log(counts + 0.5) + recommend.RATING_WEIGHT * u / deviation
     chance[USERS, ITEMS] = -np.inf
     items, scores = model.recommend(n=4)
     for row, found, each in zip(chance, items, scores, strict=True):
@@ -211,7 +211,7 @@ def brute_report(model, given, k, threshold):
 
 @pytest.mark.parametrize("k", [1, 5, 100])
 def test_the_report_counts_what_is_recommended(k, monkeypatch):
-    monkeypatch.setattr(recommend, "SCORES", 100)
+    monkeypatch.setattr(recommend, "MAX_SCORES", 100)
     order = np.random.default_rng(1).permutation(300)
     train, test = order[60:], order[:60]
     model = quick().fit((USERS[train], ITEMS[train], Y[train]))

@@ -27,11 +27,11 @@ from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 
 #: The least penalty of an offset, in ratings: bounds divide by it.
-LEAST_RIDGE = 1e-6
+MIN_RIDGE = 1e-6
 #: Entries whose losses are computed at once, so that temporary arrays are short.
 BLOCK = 1 << 18
 #: The part of the value by which offsets may miss their best one; bounds feel the root of it.
-EXACT = 1e-16
+OFFSET_TOL = 1e-16
 
 
 class Tangent(NamedTuple):
@@ -68,7 +68,7 @@ class ObservedLoss:
                 f"{loss!r}; use `Squared()`, `Huber()` or `Logistic()`."
             )
         self.pattern, self.y, self.weight, self.loss = pattern, y, weight, loss
-        self.ridge, self.kinds, self.base = at_least("ridge", ridge, LEAST_RIDGE), kinds, float(base)
+        self.ridge, self.kinds, self.base = at_least("ridge", ridge, MIN_RIDGE), kinds, float(base)
         self.n = len(y)
         self.kappa = loss.smoothness * self.ridge / self.n
         #: The targets and weights of regressions of rows and of columns, for squares, where they stay the same.
@@ -106,41 +106,41 @@ class ObservedLoss:
         return 0.5 * self.kappa * float(b @ b)
 
     def best_offsets(self, u: Array, start: Array | None = None) -> Array:
-        """The offsets that are best beside predictions, up to a part `EXACT` of the value: Newton's method."""
+        """The offsets that are best beside predictions, up to a part `OFFSET_TOL` of the value: Newton's method."""
         m, n = self.pattern.shape
         b = np.zeros(1 + m + n) if start is None or len(start) != 1 + m + n else start
-        value, slope = self._at(u, b)
+        value, slope = self._value_and_slope(u, b)
         for _ in range(60):  # few are needed; each is a whole descent step
             # By the ridge, the value is at most |slope|^2 / (2 kappa) above its minimum over the offsets.
-            allowed, size = EXACT * abs(value), float(slope @ slope)
+            allowed, size = OFFSET_TOL * abs(value), float(slope @ slope)
             if 0.5 * size / self.kappa <= allowed or expired():
                 break
             share = min(max(0.3 * math.sqrt(2.0 * self.kappa * allowed / size), 1e-12), 0.1)
             step = self._newton_step(u, b, slope, share if is_squared(self.loss) else max(share, 1e-4))
-            length, expected, there = 1.0, float(slope @ step), self._at(u, b - step)
+            length, expected, there = 1.0, float(slope @ step), self._value_and_slope(u, b - step)
             while there[0] > value - 0.1 * length * expected + 1e-14 * abs(value) and length > 1e-6:
                 length *= 0.5
-                there = self._at(u, b - length * step)
+                there = self._value_and_slope(u, b - length * step)
             if there[0] >= value and float(there[1] @ there[1]) >= size:  # nothing but rounding is left
                 break
             b, (value, slope) = b - length * step, there
         return b
 
-    def _at(self, u: Array, b: Array) -> tuple[float, Array]:
+    def _value_and_slope(self, u: Array, b: Array) -> tuple[float, Array]:
         """The value with offsets and its derivative in them."""
-        r, losses = self._full(u, b), 0.0
-        for part, s in self._parts():
+        r, losses = self._with_offsets(u, b), 0.0
+        for part, s in self._blocks():
             losses += float(np.sum(s * self.loss.value(r[part], self.y[part])))
             r[part] = s * self.loss.derivative(r[part], self.y[part])
         return losses + self.penalty(b), self.sums(r) + self.kappa * b
 
-    def _full(self, u: Array, b: Array) -> Array:
+    def _with_offsets(self, u: Array, b: Array) -> Array:
         """Predictions with offsets."""
         full = self.offsets(b)
         full += u
         return full
 
-    def _parts(self) -> Iterator[tuple[slice, Any]]:
+    def _blocks(self) -> Iterator[tuple[slice, Any]]:
         """Ranges of entries and their weights: few arrays are as long as all entries."""
         for start in range(0, self.n, BLOCK):
             part = slice(start, start + BLOCK)
@@ -150,8 +150,8 @@ class ObservedLoss:
         """Solve for the curvature of the loss at offsets ``b``: conjugate gradients, scaled by the diagonal."""
         from scipy.sparse.linalg import LinearOperator, cg
 
-        h = self._full(u, b)
-        for part, s in self._parts():
+        h = self._with_offsets(u, b)
+        for part, s in self._blocks():
             h[part] = s * self.loss.second(h[part], self.y[part])
 
         def curvature(d: Array) -> Array:
@@ -168,13 +168,13 @@ class ObservedLoss:
 
     def value(self, u: Array, b: Array) -> float:
         """The value with given offsets."""
-        return self._at(u, b)[0]
+        return self._value_and_slope(u, b)[0]
 
     def tangent(self, u: Array, b: Array) -> Tangent:
         """The tangent, whose gradient is given at the observed entries."""
-        full, r = self._full(u, b), np.empty(self.n)
+        full, r = self._with_offsets(u, b), np.empty(self.n)
         value = size = along = along_size = square = 0.0
-        for part, s in self._parts():
+        for part, s in self._blocks():
             losses = s * self.loss.value(full[part], self.y[part])
             derivative = self.loss.derivative(full[part], self.y[part])
             r[part] = s * derivative
@@ -204,7 +204,7 @@ class ObservedLoss:
         return float(np.sum(self.s * self.loss.value(np.full(self.n, self.base), self.y)))
 
     @cached_property
-    def size(self) -> float:
+    def target_norm(self) -> float:
         """The Euclidean norm of the targets about the base, each at most as far as the loss lets it pull."""
         slope = self.loss.derivative(np.full(self.n, self.base), self.y)
         return float(np.linalg.norm(slope)) / self.loss.smoothness
@@ -215,5 +215,5 @@ class ObservedLoss:
 
         Factors begin with its root, so that the sweeps do the same for ratings in any unit.
         """
-        size = self.size / math.sqrt(self.n)
+        size = self.target_norm / math.sqrt(self.n)
         return float(1024.0 ** round(math.log(size, 1024.0))) if size > 0.0 else 1.0

@@ -19,7 +19,7 @@ from projfree.runtime import single_blas_thread
 from projfree.sets import schatten
 
 #: Up to so many users and items together, a sharp bound takes about a second of one processor.
-SHARP_SIDE = 3000
+MAX_SHARP_SIZE = 3000
 #: What a value may err by, relative to that without a model: a bound above it by more belongs to another problem.
 ROUNDING = 1e-12
 
@@ -39,27 +39,27 @@ def certify(f: CompletionProblem, model: Factors, radius: float, sharp: bool) ->
     The bound is always valid. With ``sharp``, and for small matrices, it comes from all singular values of the
     gradient, or for p = 1 from the largest one; else from its Frobenius norm, which costs a few products.
     """
-    ball, sharp = f.ball(radius), sharp or min(f.shape) <= SHARP_SIDE
+    ball, sharp = f.ball(radius), sharp or min(f.shape) <= MAX_SHARP_SIZE
     with single_blas_thread():
-        here = f.open().evaluate(model.inside(f.p, radius).point(f))
+        here = f.open().evaluate(model.scaled_into_ball(f.p, radius).point(f))
         gradient: Any = here.slope.gradient
         bound, allowance = here.slope.minimum(ball, schatten.structured_support(gradient, f.p, radius, sharp))
     refuse_contradiction(f, ball, here.value, bound, allowance)
     bound = max(bound, f.structure.least)
-    found = model.inside(f.p, radius).with_offsets(np.asarray(here.intercept))
-    return CertifiedModel(found, here.value, bound, relative_gap(f, here.value, bound))
+    factors = model.scaled_into_ball(f.p, radius).with_offsets(np.asarray(here.intercept))
+    return CertifiedModel(factors, here.value, bound, relative_gap(f, here.value, bound))
 
 
 def relative_gap(f: CompletionProblem, value: float, bound: float) -> float:
     """The gap over the value, or over a millionth of the mean loss of the base, which is no less than that of zero."""
-    return (value - bound) / max(abs(value), 1e-6 * (f.entries.value_without_offsets + f.side.at_zero), LEAST_SCALE)
+    return (value - bound) / max(abs(value), 1e-6 * (f.entries.value_without_offsets + f.side.zero_value), LEAST_SCALE)
 
 
-def improve(
-    f: CompletionProblem, known: CertifiedModel, radius: float, tol: float, callbacks: Sequence[Any], max_iter: int
+def reduce_gap(
+    f: CompletionProblem, current: CertifiedModel, radius: float, tol: float, callbacks: Sequence[Any], max_iter: int
 ) -> tuple[CertifiedModel, Result]:
     """Go on with accelerated projected gradients; the value does not rise, and the bound does not fall."""
-    left = remaining()
+    time_left = remaining()
     with deadline(None, ignore_outer=True):  # the check at exit is outside of the limit, as that of every run
         result = minimize(
             f,
@@ -67,14 +67,14 @@ def improve(
             f.solver,
             tol=tol,
             max_iter=max_iter,
-            time_limit=None if left == math.inf else max(left, MIN_TIME_LIMIT),
-            start=known.factors.inside(f.p, radius * (1.0 - 1e-12)).point(f).w,
+            time_limit=None if time_left == math.inf else max(time_left, MIN_TIME_LIMIT),
+            start=current.factors.scaled_into_ball(f.p, radius * (1.0 - 1e-12)).point(f).w,
             callbacks=callbacks,
         )
     assert result.bound is not None
-    model, value, bound = known.factors, known.value, max(result.bound, known.bound)
+    model, value, bound = current.factors, current.value, max(result.bound, current.bound)
     if result.value <= value:
         model, value = Factors.of_point(f, Point(result.w, result.intercept)), result.value
-    rounding = ROUNDING * (f.entries.value_without_offsets + f.side.at_zero)
+    rounding = ROUNDING * (f.entries.value_without_offsets + f.side.zero_value)
     refuse_contradiction(f, f.ball(radius), value, bound, rounding)
     return CertifiedModel(model, value, bound, relative_gap(f, value, bound)), result

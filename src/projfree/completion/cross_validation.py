@@ -14,8 +14,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from projfree.checks import Array, shown
 from projfree.completion.estimator import MatrixCompletion
 from projfree.completion.model import Factors
-from projfree.completion.ratings import GivenRatings, read_ratings
-from projfree.completion.selection import PathSearch, strengths_of
+from projfree.completion.ratings import RatingTriples, read_ratings
+from projfree.completion.selection import PathSearch, strength_path
 from projfree.deadline import countdown, deadline, remaining
 from projfree.losses.base import Loss
 
@@ -120,59 +120,59 @@ random_state
         groups : array, optional
             For the splitter, such as ``GroupKFold``: one for each row of ``X``.
         """
-        self._check()
-        left, exponents = countdown(self.time_limit), np.atleast_1d(self.p).astype(float).tolist()
+        self._check_params()
+        time_left, exponents = countdown(self.time_limit), np.atleast_1d(self.p).astype(float).tolist()
         seed = self._draw_seed()
-        given = read_ratings(X, y, self.columns, sample_weight)
+        triples = read_ratings(X, y, self.columns, sample_weight)
         with self._run_context() as callbacks:
-            models = [self._single(p, random_state=seed)._prepare(given) for p in exponents]
+            models = [self._single_fit_model(p, random_state=seed)._setup(triples) for p in exponents]
             implicit = models[0]._weights[0]
             if len(models[0]._weights) > 1:
-                implicit = models[0]._choose_penalty([])[1]  # one for all, as a single fit chooses it
+                implicit = models[0]._select_penalty([])[1]  # one for all, as a single fit chooses it
             for model in models:
                 model.implicit = implicit
-            paths = [strengths_of(model._problem(model.ratings_)) for model in models]
-            folds = self._folds(given, groups, seed)
+            paths = [strength_path(model._problem(model.ratings_)) for model in models]
+            folds = self._folds(triples, groups, seed)
             seconds = 0.5 * remaining() * effective_n_jobs(self.n_jobs) / (len(models) * len(folds))
-            found = Parallel(n_jobs=self.n_jobs)(
-                delayed(_scores)(model, given, fold, path, self.scoring, seconds)
+            scores = Parallel(n_jobs=self.n_jobs)(
+                delayed(_score_path)(model, triples, fold, path, self.scoring, seconds)
                 for model, path in zip(models, paths, strict=True)
                 for fold in folds
             )
-            best = self._choose(exponents, paths, found, len(folds))
-            limits = {"time_limit": left(), "certify": self.certify, "max_sweeps": self.max_sweeps}
-            final = self._single(best["p"], random_state=seed, implicit=implicit, **limits)
-            final._prepare(given)._fit(callbacks, into=self, strength=best["strength"])
+            best = self._select(exponents, paths, scores, len(folds))
+            limits = {"time_limit": time_left(), "certify": self.certify, "max_sweeps": self.max_sweeps}
+            final = self._single_fit_model(best["p"], random_state=seed, implicit=implicit, **limits)
+            final._setup(triples)._fit(callbacks, into=self, strength=best["strength"])
             self.p_ = best["p"]
         return self
 
-    def _single(self, p: float, **changes: Any) -> MatrixCompletion:
+    def _single_fit_model(self, p: float, **changes: Any) -> MatrixCompletion:
         """The estimator of one fit."""
         names = set(MatrixCompletion._get_param_names()) - {"p", "radius", "callbacks", "verbose", "time_limit"}
         return MatrixCompletion(**{name: getattr(self, name) for name in names} | {"p": p} | changes)
 
-    def _check(self) -> Loss:
+    def _check_params(self) -> Loss:
         if not np.size(self.p):
             raise ValueError("`MatrixCompletionCV(p=...)` must name at least one exponent, got none.")
         if self.rule not in RULES:
             raise ValueError(f"`rule` must be one of {', '.join(map(repr, RULES))}, got {shown(self.rule)}.")
         exponents, rest = np.atleast_1d(self.p).tolist(), {"time_limit": self.time_limit, "verbose": self.verbose}
-        losses = [self._single(p, **rest)._check() for p in exponents]
+        losses = [self._single_fit_model(p, **rest)._check_params() for p in exponents]
         return losses[0]
 
-    def _folds(self, given: GivenRatings, groups: Any, seed: int) -> list[tuple[Array, Array]]:
+    def _folds(self, triples: RatingTriples, groups: Any, seed: int) -> list[tuple[Array, Array]]:
         """The ratings to fit and to score, of those that count; splitters see all rows that were given."""
         whole = self.cv is None or isinstance(self.cv, int | np.integer)
         splitter = KFold(self.cv or 5, shuffle=True, random_state=seed) if whole else check_cv(self.cv)
-        last, parts = given.latest(), splitter.split(np.zeros(len(given.values)), given.values, groups)
+        last, parts = triples.latest(), splitter.split(np.zeros(len(triples.values)), triples.values, groups)
         return [(last[np.isin(last, rows)], last[np.isin(last, held)]) for rows, held in parts]
 
-    def _choose(
-        self, exponents: list[float], paths: list[Array], found: list[list[float]], folds: int
+    def _select(
+        self, exponents: list[float], paths: list[Array], scores: list[list[float]], folds: int
     ) -> dict[str, float]:
         """Keep the scores, and return the best exponent and strength."""
-        most = max(map(len, found))
-        padded = np.array([[*scores, *[np.nan] * (most - len(scores))] for scores in found])
+        most = max(map(len, scores))
+        padded = np.array([[*fold_scores, *[np.nan] * (most - len(fold_scores))] for fold_scores in scores])
         self.scores_ = np.swapaxes(padded.reshape(len(exponents), folds, most), 1, 2)
         mean, flat = self.scores_.mean(axis=2), self.scores_.reshape(-1, folds)
         usable = np.where(np.isfinite(mean), mean, -np.inf)
@@ -204,31 +204,31 @@ random_state
         """The score by ``scoring``, by default that of `MatrixCompletion`."""
         if self.scoring is None:
             return super().score(X, y, sample_weight)
-        given, weights = read_ratings(X, y, self.columns), {}
+        triples, weights = read_ratings(X, y, self.columns), {}
         if sample_weight is not None:
             weights["sample_weight"] = sample_weight
-        pairs = (given.users, given.items)
-        return float(check_scoring(self, scoring=self.scoring)(self, pairs, given.values, **weights))
+        pairs = (triples.users, triples.items)
+        return float(check_scoring(self, scoring=self.scoring)(self, pairs, triples.values, **weights))
 
 
-def _scores(
+def _score_path(
     model: MatrixCompletion,
-    given: GivenRatings,
+    triples: RatingTriples,
     fold: tuple[Array, Array],
     strengths: Array,
     scoring: Any,
     seconds: float,
 ) -> list[float]:
     """Scores along a path, as far as it goes; there is at least one."""
-    own, inside = model._prepare(given.part(fold[0])), given.part(fold[1])
-    scorer = check_scoring(own, scoring=scoring)
-    weights = {} if inside.weight is None or callable(scoring) else {"sample_weight": inside.weight}
+    fitted, test_part = model._setup(triples.subset(fold[0])), triples.subset(fold[1])
+    scorer = check_scoring(fitted, scoring=scoring)
+    weights = {} if test_part.weight is None or callable(scoring) else {"sample_weight": test_part.weight}
 
     def score(factors: Factors) -> float:
-        own.factors_ = factors
-        return float(scorer(own, (inside.users, inside.items), inside.values, **weights))
+        fitted.factors_ = factors
+        return float(scorer(fitted, (test_part.users, test_part.items), test_part.values, **weights))
 
-    share = len(own.ratings_) / len(model.ratings_)
+    share = len(fitted.ratings_) / len(model.ratings_)
     with deadline(seconds):  # fewer ratings have a weaker penalty
-        path = own._problem(own.ratings_), strengths * math.sqrt(share)
-        return PathSearch(own.rank, own._seed, score).path(*path)
+        path = fitted._problem(fitted.ratings_), strengths * math.sqrt(share)
+        return PathSearch(fitted.rank, fitted._seed, score).path(*path)

@@ -18,15 +18,30 @@ from sklearn.utils.validation import check_is_fitted
 
 from projfree import persist
 from projfree.checks import Array, at_least, count, positive, shown, stacklevel
-from projfree.completion.als import FIRST, Alternating, AlternatingState, strength_of, strongest, transfer, weakest
-from projfree.completion.bias_terms import LEAST_RIDGE
-from projfree.completion.certificate import CertifiedModel, certify, improve
-from projfree.completion.features import FeatureTable, with_features
+from projfree.completion.als import (
+    ALS,
+    INITIAL_SHARE,
+    ALSState,
+    estimate_strength,
+    max_strength,
+    min_strength,
+    transfer,
+)
+from projfree.completion.bias_terms import MIN_RIDGE
+from projfree.completion.certificate import CertifiedModel, certify, reduce_gap
+from projfree.completion.features import FeatureTable, align_features
 from projfree.completion.model import Factors, OffsetModel
 from projfree.completion.problem import CompletionProblem, Settings
-from projfree.completion.ratings import KINDS, GivenRatings, Ratings, read_ratings, refuse_other_kind
+from projfree.completion.ratings import LABEL_KINDS, Ratings, RatingTriples, check_label_kind, read_ratings
 from projfree.completion.recommend import Recommender
-from projfree.completion.selection import WEIGHTS, HeldOut, choose, most_sweeps, run_sweeps, usual_range
+from projfree.completion.selection import (
+    WEIGHTS,
+    ValidationSet,
+    count_path_sweeps,
+    robust_range,
+    run_sweeps,
+    select_penalty,
+)
 from projfree.deadline import deadline, expired
 from projfree.estimators.base import progress, warn_about_gap
 from projfree.estimators.robust import HUBER, robust_scale, weighted_median
@@ -39,17 +54,17 @@ from projfree.run.checkpoint import SavedRun
 from projfree.run.result import raise_if_interrupted
 
 LOSSES = {"squared": Squared, "huber": Huber, "logistic": Logistic}
-#: The part of the ratings that is held out to choose the radius; fewer ratings than `FEW` have too few to hold out.
-HELD_OUT, FEW = 0.1, 20
+#: Share of the ratings in the validation set that chooses the radius; with fewer ratings there is none.
+VALIDATION_SHARE, MIN_RATINGS = 0.1, 20
 #: A penalty that has fallen below this part of its first size says that the ball is wider than the ratings need.
-WIDE = 1e-3
+MIN_STRENGTH_RATIO = 1e-3
 #: Sweeps after a choice of the radius, which leaves little to do, and without one.
-LAST, WHOLE = 3, 15
+SWEEPS_AFTER_SEARCH, MAX_SWEEPS = 3, 15
 #: Ratings that differ by less than this are outweighed by the zeros and ones of implicit features, which are left out.
-FAINT = 0.05
+MIN_SPREAD = 0.05
 #: The largest difference of ratings from their base, one over the smallest, and the largest weight of side information
 #: in squares of such differences: squares stay in the range of single precision.
-EXTREME = 1e15
+MAX_RANGE = 1e15
 
 
 class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
@@ -58,7 +73,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
     .. math:: \min_{\|D_r X D_c\|_{S_p} \le r,\ b}\ \frac1n\sum_i \ell(X_{u_i v_i} + b_0 + b_{u_i} + b_{v_i}, y_i)
               + \frac{\text{ridge}}{n} \|b\|^2
 
-    Alternating sweeps find a good point fast; the convex problem then says how far from optimal it is
+    ALS sweeps find a good point fast; the convex problem then says how far from optimal it is
     (``relative_gap_``), and `certify_to` goes on until the gap is proved to be small. The weights D are smoothed
     numbers of ratings to the power 1/4.
 
@@ -208,7 +223,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             implicit features, those of features and the ridge of offsets are over the number of ratings.
         """
         with self._run_context() as callbacks:
-            new = self._prepare(read_ratings(X, y, self.columns, sample_weight))
+            new = self._setup(read_ratings(X, y, self.columns, sample_weight))
             new._fit(callbacks, into=self)
         return self
 
@@ -223,13 +238,13 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         old, given = self.ratings_, read_ratings(X, y, self.columns, sample_weight)
         if (old.weight is None) != (given.weight is None):
             raise ValueError("`partial_fit` needs `sample_weight` if, and only if, the first fit had it.")
-        self._check()
-        refuse_other_kind("users", self.user_ids_, given.users)
-        refuse_other_kind("items", self.item_ids_, given.items)
+        self._check_params()
+        check_label_kind("users", self.user_ids_, given.users)
+        check_label_kind("items", self.item_ids_, given.items)
         new = copy(self)
-        new._take_ids(np.union1d(self.user_ids_, given.users), np.union1d(self.item_ids_, given.items), self)
+        new._set_ids(np.union1d(self.user_ids_, given.users), np.union1d(self.item_ids_, given.items), self)
         rows, cols = np.searchsorted(new.user_ids_, self.user_ids_), np.searchsorted(new.item_ids_, self.item_ids_)
-        new._take_ratings(given, (rows[old.rows], cols[old.indices], old.values, old.weight))
+        new._set_ratings(given, (rows[old.rows], cols[old.indices], old.values, old.weight))
         with self._run_context() as callbacks:
             f = new._problem(new.ratings_)
             new.offset_model_ = OffsetModel.of(f)
@@ -250,35 +265,35 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
 
     # ------------------------------------------------------------ the problem
 
-    def _prepare(self, given: GivenRatings) -> Self:
+    def _setup(self, given: RatingTriples) -> Self:
         """A copy with checked settings and these ratings, and no model."""
-        loss, new = self._check(), copy(self)
+        loss, new = self._check_params(), copy(self)
         new.__dict__.pop("factors_", None)
         if given.shape is None:
-            new._take_ids(np.unique(given.users), np.unique(given.items))
+            new._set_ids(np.unique(given.users), np.unique(given.items))
         else:
-            new._take_ids(*map(np.arange, given.shape))
-        new._take_ratings(given)
+            new._set_ids(*map(np.arange, given.shape))
+        new._set_ratings(given)
         every, users, items = (self.offsets,) * 3 if isinstance(self.offsets, bool) else self.offsets
-        new._state_problem(Settings(loss, float(self.p), float(self.ridge), (bool(every), bool(users), bool(items))))
+        new._set_problem(Settings(loss, float(self.p), float(self.ridge), (bool(every), bool(users), bool(items))))
         return new
 
-    def _take_ids(self, users: Array, items: Array, fitted: Any = None) -> None:
+    def _set_ids(self, users: Array, items: Array, fitted: Any = None) -> None:
         """Ids, with those that have features alone, and the features in their order."""
         for side, (of, ids) in enumerate((("user", users), ("item", items))):
             name = f"{of}_features"
             given, table = getattr(self, name), getattr(fitted, f"{name}_", None)
             if given is not None:
-                ids, table = with_features(name, f"{of}s", given, self.columns[side], ids, table)
+                ids, table = align_features(name, f"{of}s", given, self.columns[side], ids, table)
             elif table is not None and table.shape[0] < len(ids):
                 raise ValueError(f"`{name}` must have a row for each of the new {of}s; set it to one that has them.")
             setattr(self, f"{name}_", table)
             setattr(self, f"{of}_ids_", ids)
 
-    def _take_ratings(self, given: GivenRatings, old: tuple[Any, ...] | None = None) -> None:
+    def _set_ratings(self, given: RatingTriples, old: tuple[Any, ...] | None = None) -> None:
         """The matrix of the ratings that have a weight, after others if there are some."""
         if given.weight is not None and not given.weight.all():
-            given = given.part(given.weight > 0.0)
+            given = given.subset(given.weight > 0.0)
         rows = np.searchsorted(self.user_ids_, given.users).astype(np.int32)
         cols = np.searchsorted(self.item_ids_, given.items).astype(np.int32)
         parts: tuple[Any, ...] = rows, cols, given.values, given.weight
@@ -290,7 +305,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         self.rating_range_ = float(values.min()), float(values.max())
         self.rating_deviation_ = float(values.std()) or 1.0
 
-    def _state_problem(self, settings: Settings) -> None:
+    def _set_problem(self, settings: Settings) -> None:
         """The base, the scale of the loss, and the weights of implicit features to choose from."""
         ratings, loss, chosen = self.ratings_, settings.loss, isinstance(self.implicit, str)
         values, weight = ratings.values, ratings.weight
@@ -298,16 +313,18 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         base = float(centre) if settings.kinds[0] and not loss.labels else 0.0
         size = usual = float(np.abs(values - base).max())
         if not is_squared(loss) and not loss.labels:
-            usual = float(np.abs(np.clip(values, *usual_range(values, weight)) - base).max())
+            usual = float(np.abs(np.clip(values, *robust_range(values, weight)) - base).max())
         features = self.user_features_ is not None or self.item_features_ is not None
         beside = max(float(features), 0.0 if chosen else float(self.implicit)) * (not loss.labels)
-        least = max(1.0 / EXTREME, math.sqrt(beside / EXTREME))
-        if size > EXTREME or 1e-14 * abs(base) < usual < least:
+        least = max(1.0 / MAX_RANGE, math.sqrt(beside / MAX_RANGE))
+        if size > MAX_RANGE or 1e-14 * abs(base) < usual < least:
             raise ValueError(
-                f"`ratings` must differ by between {least:g} and {EXTREME:g}, got {usual:.3g}; multiply them by a "
+                f"`ratings` must differ by between {least:g} and {MAX_RANGE:g}, got {usual:.3g}; multiply them by a "
                 "number."
             )
-        self._weights = (WEIGHTS if loss.labels or usual >= FAINT else (0.0,)) if chosen else (float(self.implicit),)
+        self._weights = (
+            (WEIGHTS if loss.labels or usual >= MIN_SPREAD else (0.0,)) if chosen else (float(self.implicit),)
+        )
         self.settings_ = replace(settings, base=base, implicit=0.0 if chosen else self._weights[0])
         if self.loss == "huber":
             self.settings_ = replace(self.settings_, loss=Huber(HUBER * robust_scale(values, weight)))
@@ -318,8 +335,8 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
 
     def _problem(self, ratings: Ratings) -> CompletionProblem:
         """The problem of some ratings, of the users and items of the fit, and of their features."""
-        user, item = (None if table is None else table.on for table in (self.user_features_, self.item_features_))
-        return CompletionProblem(self._targets(ratings), self.settings_, (user, item))
+        user, item = (None if table is None else table.entries for table in (self.user_features_, self.item_features_))
+        return CompletionProblem(self._encode_ratings(ratings), self.settings_, (user, item))
 
     # ------------------------------------------------------------ the answer
 
@@ -332,21 +349,21 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         """
         others = [callback for callback in callbacks if not isinstance(callback, Checkpoint)]
         saving = [callback for callback in callbacks if isinstance(callback, Checkpoint) and model is None]
-        written = SavedRun.load(saving[0].path) if saving and persist.exists(saving[0].path) else None
+        checkpoint = SavedRun.load(saving[0].path) if saving and persist.exists(saving[0].path) else None
         note: dict[str, Any] = {"strength": strength, "implicit": self.settings_.implicit, "begun": model is not None}
-        if written is not None:
-            note |= written.note
+        if checkpoint is not None:
+            note |= checkpoint.note
         elif self.radius is None and strength is None:
-            strength, implicit, model = self._choose_penalty(others)
+            strength, implicit, model = self._select_penalty(others)
             note = {"strength": strength, "implicit": implicit, "begun": model is not None}
         strength = note["strength"]
         self.settings_ = replace(self.settings_, implicit=float(note["implicit"]))
         f = self._problem(self.ratings_)
-        solver = Alternating(self.rank, None if self.radius is not None else strength)
+        solver = ALS(self.rank, None if self.radius is not None else strength)
         state = None
         if model is not None:
             state = solver.resume(f, transfer(f, model, strength), self._seed, strength)
-        most = self.max_sweeps or (LAST if note["begun"] else WHOLE)
+        most = self.max_sweeps or (SWEEPS_AFTER_SEARCH if note["begun"] else MAX_SWEEPS)
         announce(others, "sweeps", most)
         state, status = run_sweeps(
             f,
@@ -356,25 +373,25 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             seed=self._seed,
             callbacks=[*others, *(replace(callback, note=note) for callback in saving)],
             max_iter=most,
-            written=written,
+            checkpoint=checkpoint,
         )
         self.n_iter_, self.strength_ = state.t, float(state.strength)
         if math.isnan(self.strength_):  # time was up before the first sweep
-            self.strength_ = strongest(f)
-        found = Factors.of_point(f, state.x, state.sigma).exact(f)
+            self.strength_ = max_strength(f)
+        found = Factors.of_point(f, state.x, state.sigma).with_exact_sigma(f)
         if not state.t:
             with deadline(None, ignore_outer=True):
                 found = found.with_offsets(np.asarray(f.open().evaluate(found.point(f), tangent=False).intercept))
         norm = found.norm(f.p)
         # The answer of a penalty minimises over the ball of its own norm.
-        self.radius_ = max(norm * (1.0 + 1e-12), f.least_radius) if self.radius is None else float(self.radius)
-        self._take(CertifiedModel(found.inside(f.p, self.radius_)))
+        self.radius_ = max(norm * (1.0 + 1e-12), f.min_radius) if self.radius is None else float(self.radius)
+        self._set_certified_model(CertifiedModel(found.scaled_into_ball(f.p, self.radius_)))
         into.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt(f"interrupted after {self.n_iter_} sweeps")
         # A ball that does not hold the answer back lets the penalty fall without end.
-        fallen = self.strength_ <= max(WIDE * state.first, weakest(f, state.first))
-        if self.radius is not None and fallen and self.radius > f.least_radius and norm < 0.9 * self.radius:
+        fallen = self.strength_ <= max(MIN_STRENGTH_RATIO * state.first, min_strength(f, state.first))
+        if self.radius is not None and fallen and self.radius > f.min_radius and norm < 0.9 * self.radius:
             warnings.warn(
                 f"`radius={self.radius:g}` is larger than these ratings need: the norm of the answer is {norm:.4g}, so "
                 "the ball does not hold it back; choose a smaller radius, or leave it out.",
@@ -385,28 +402,28 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             del found, state  # which are as large as the model
             f.entries.regressions.clear()
             with deadline(None, ignore_outer=True):
-                into._take(certify(f, self.factors_, self.radius_, sharp=self.certify == "sharp"))
+                into._set_certified_model(certify(f, self.factors_, self.radius_, sharp=self.certify == "sharp"))
 
-    def _take(self, found: CertifiedModel) -> None:
+    def _set_certified_model(self, found: CertifiedModel) -> None:
         """The attributes of a model and its certificate, all at once: Ctrl-C must not come between them."""
         proved = {f"{name}_": value for name, value in found._asdict().items()}
         self.__dict__.update(proved | {"norm_": found.factors.norm(self.settings_.p)})
 
-    def _choose_penalty(self, callbacks: list[Any]) -> tuple[float, float, Factors | None]:
+    def _select_penalty(self, callbacks: list[Any]) -> tuple[float, float, Factors | None]:
         """The strength, the weight and the model that held-out ratings like best.
 
         If they are few or all the same, a share of the strongest, and implicit features only if asked for.
         """
         ratings, n = self.ratings_, len(self.ratings_)
-        if n < FEW or np.allclose(ratings.values, self.settings_.base, rtol=1e-14, atol=0.0):
-            return FIRST * strongest(self._problem(ratings)), self.settings_.implicit, None
+        if n < MIN_RATINGS or np.allclose(ratings.values, self.settings_.base, rtol=1e-14, atol=0.0):
+            return INITIAL_SHARE * max_strength(self._problem(ratings)), self.settings_.implicit, None
         out = np.zeros(n, dtype=bool)
-        out[np.random.default_rng(self._seed).permutation(n)[: max(int(HELD_OUT * n), 1)]] = True
-        fitted = ratings.part(~out)
-        held = HeldOut.of(self._targets(ratings.part(out)), self._targets(fitted), self.loss_)
-        announce(callbacks, "path", most_sweeps(self._weights))
+        out[np.random.default_rng(self._seed).permutation(n)[: max(int(VALIDATION_SHARE * n), 1)]] = True
+        fitted = ratings.subset(~out)
+        held = ValidationSet.of(self._encode_ratings(ratings.subset(out)), self._encode_ratings(fitted), self.loss_)
+        announce(callbacks, "path", count_path_sweeps(self._weights))
         with deadline(None if self.time_limit is None else 0.5 * self.time_limit):  # the other half is for the answer
-            best = choose(self._problem(fitted), self._weights, self.rank, self._seed, held, callbacks)
+            best = select_penalty(self._problem(fitted), self._weights, self.rank, self._seed, held, callbacks)
         # A penalty on fewer ratings is weaker, as the root of their number.
         return best.strength * math.sqrt(n / len(fitted)), best.implicit, best.model
 
@@ -424,7 +441,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         with self._run_context(math.inf if time_limit is None else time_limit) as callbacks:
             if not math.isfinite(self.value_):
                 with deadline(None, ignore_outer=True):
-                    self._take(certify(f, self.factors_, self.radius_, sharp=False))
+                    self._set_certified_model(certify(f, self.factors_, self.radius_, sharp=False))
             known = CertifiedModel(self.factors_, self.value_, self.bound_, self.relative_gap_)
             if known.relative_gap <= tol:
                 return self
@@ -432,10 +449,10 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
                 warn_about_gap(self, Status.TIME_LIMIT, 0, known.relative_gap, tol)
                 return self
             announce(callbacks, "convex solver")
-            found, result = improve(f, known, self.radius_, tol, callbacks, max_iter)
+            found, result = reduce_gap(f, known, self.radius_, tol, callbacks, max_iter)
             if found.factors is not known.factors:
-                self.strength_ = strength_of(f, found.factors)  # which new users and further ratings get
-            self._take(found)
+                self.strength_ = estimate_strength(f, found.factors)  # which new users and further ratings get
+            self._set_certified_model(found)
             raise_if_interrupted(result)
             if not (result.status.converged or result.status is Status.CALLBACK or self.relative_gap_ <= tol):
                 warn_about_gap(self, result.status, result.n_iter, self.relative_gap_, tol)
@@ -443,7 +460,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
 
     # ------------------------------------------------------------ settings
 
-    def _check(self) -> Loss:
+    def _check_params(self) -> Loss:
         """Raise if a setting is not what it may be; the loss before its scale is known."""
         name = "MatrixCompletion({}=...)".format
         if at_least(name("p"), self.p, 1.0) >= 2.0:
@@ -451,7 +468,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
                 f"`{name('p')}` must be below 2, got {shown(self.p)}: beyond, the answer says nothing about entries "
                 "that were not observed; `minimize` over a SchattenBall solves it."
             )
-        at_least(name("ridge"), self.ridge, LEAST_RIDGE)
+        at_least(name("ridge"), self.ridge, MIN_RIDGE)
         for size in ("radius", "time_limit", "implicit"):
             if (value := getattr(self, size)) is not None and not (size == "implicit" and value in ("auto", 0)):
                 positive(name(size), value)
@@ -462,8 +479,8 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         three = "three: for all, for each user, for each item"
         rules = {
             "certify": (self.certify in (True, False, "sharp"), "a bool or 'sharp'"),
-            "offsets": (isinstance(self.offsets, bool) or _three(self.offsets, bool), f"a bool or {three}"),
-            "columns": (_three(self.columns, str, int), "the names of three columns, of users, items and ratings"),
+            "offsets": (isinstance(self.offsets, bool) or _is_triple(self.offsets, bool), f"a bool or {three}"),
+            "columns": (_is_triple(self.columns, str, int), "the names of three columns, of users, items and ratings"),
             "loss": (isinstance(loss, Loss), f"one of {', '.join(LOSSES)}, or a Loss"),
         }
         for setting, (holds, rule) in rules.items():
@@ -483,11 +500,11 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         check_is_fitted(self, "factors_")
         save(self, path)
 
-    def _check_parts(self) -> None:
+    def _check_fitted(self) -> None:
         """Raise if a model that was read from a file is not what a fit leaves."""
         from projfree.estimators.saving import check_finite, require
 
-        self._check()
+        self._check_params()
         given, f, alone, ratings = self.settings_, self.factors_, self.offset_model_, self.ratings_
         numbers = check_finite("settings_", np.array([given.p, given.ridge, given.base, given.implicit]))
         require(1.0 <= given.p < 2.0 and numbers[1] > 0.0 and numbers[3] >= 0.0, "settings_ are out of range")
@@ -500,7 +517,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             (self.item_ids_, self.item_features_, f.lefts, self.user_ids_, (f.cols, alone.cols, alone.col_counts)),
         )
         for labels, table, beyond, others, parts in sides:
-            require(labels.ndim == 1 and labels.dtype.kind in KINDS, "labels are no labels")
+            require(labels.ndim == 1 and labels.dtype.kind in LABEL_KINDS, "labels are no labels")
             width, lines = 0 if table is None else table.shape[1], len(others) * (1 + (given.implicit > 0.0))
             check_finite("the factors", beyond, (lines + width, len(f.sigma)))
             require(table is None or _is_compressed(table, len(labels)), "its features are damaged")
@@ -521,14 +538,14 @@ class SweepLog:
 
     def __call__(self, run: Any) -> None:
         """Write the line of an iteration."""
-        if not isinstance(run.state, AlternatingState):
+        if not isinstance(run.state, ALSState):
             print_iteration(run)
             return
         norm, strength = lp_norm(run.state.sigma, run.f.p), run.state.strength
         sys.stderr.write(f"{self.stage:<6} sweep {run.iteration:3d}  penalty {strength:<10.4g}  norm {norm:.6g}\n")
 
 
-def _three(values: Any, *kinds: type) -> bool:
+def _is_triple(values: Any, *kinds: type) -> bool:
     """Whether there are three values of such kinds, in a tuple or a list."""
     return isinstance(values, tuple | list) and len(values) == 3 and all(isinstance(value, kinds) for value in values)
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from projfree.algebra import OnPattern, Pattern
 from projfree.checks import Array, is_sparse, real_array, shown
-from projfree.completion.ratings import KINDS, labels_of, places
+from projfree.completion.ratings import LABEL_KINDS, check_labels, index_labels
 from projfree.data.convert import from_frame, is_frame
 
 #: Features beyond this, whose squares overflow, are refused.
-LARGEST = 1e150
+MAX_FEATURE = 1e150
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +47,10 @@ class FeatureTable:
         squares = np.bincount(columns, np.where(np.isnan(values), 0.0, known - centre[columns]) ** 2, len(names))
         size, about = np.sqrt(squares / there), 1.0 + np.abs(mean)
         scale = np.where(size > 1e-12 * about, size, about)  # rounding of a constant column is small compared with this
-        return cls._scaled(table, names, mean, centre, scale)
+        return cls._from_scaled(table, names, mean, centre, scale)
 
     @classmethod
-    def _scaled(cls, table: Any, names: tuple[str, ...], mean: Array, centre: Array, scale: Array) -> FeatureTable:
+    def _from_scaled(cls, table: Any, names: tuple[str, ...], mean: Array, centre: Array, scale: Array) -> FeatureTable:
         from scipy.sparse import csr_array
 
         given = csr_array(table if is_sparse(table) else (np.where(np.isnan(table), mean, table) - centre) / scale)
@@ -65,7 +65,7 @@ class FeatureTable:
         return len(self.indptr) - 1, len(self.names)
 
     @cached_property
-    def on(self) -> OnPattern:
+    def entries(self) -> OnPattern:
         """The table as the problem takes it."""
         return OnPattern(Pattern(self.indptr, self.indices, self.shape), self.values)
 
@@ -76,28 +76,28 @@ class FeatureTable:
 
         return csr_array((self.values, self.indices, self.indptr), shape=self.shape)
 
-    def like(self, name: str, given: Any) -> FeatureTable:
+    def transform(self, name: str, given: Any) -> FeatureTable:
         """Rows of others in the same units; raises ValueError if their columns are others."""
-        table, names = table_of(name, given)
+        table, names = check_table(name, given)
         self.refuse_other_columns(name, names)
         dense = table if not is_sparse(table) or not self.centre.any() else table.toarray()
-        return FeatureTable._scaled(dense, self.names, self.mean, self.centre, self.scale)
+        return FeatureTable._from_scaled(dense, self.names, self.mean, self.centre, self.scale)
 
     def refuse_other_columns(self, name: str, names: tuple[str, ...]) -> None:
         """Raise if features have other columns than those of the fit."""
-        if len(names) != len(self.names) or names not in (self.names, _numbered(len(names))):
+        if len(names) != len(self.names) or names not in (self.names, _default_names(len(names))):
             one, other = (", ".join(each[:4]) + ", ..." * (len(each) > 4) for each in (self.names, names))
             raise ValueError(
                 f"`{name}` must have the {len(self.names)} columns of the fit, {one}, got {len(names)}: {other}."
             )
 
 
-def _numbered(count: int) -> tuple[str, ...]:
+def _default_names(count: int) -> tuple[str, ...]:
     """The names of columns that have none."""
     return tuple(f"x{j}" for j in range(count))
 
 
-def table_of(name: str, given: Any) -> tuple[Any, tuple[str, ...]]:
+def check_table(name: str, given: Any) -> tuple[Any, tuple[str, ...]]:
     """A table of numbers, finite or missing, dense or sparse, and the names of its columns."""
     given, names = from_frame(name, given) if is_frame(given) else (given, None)
     if is_sparse(given):
@@ -110,9 +110,9 @@ def table_of(name: str, given: Any) -> tuple[Any, tuple[str, ...]]:
     largest = float(np.fmax.reduce(np.abs(table.data if is_sparse(table) else table), axis=None, initial=0.0))
     if np.isinf(largest):
         raise ValueError(f"`{name}` must be finite, or NaN where a number is missing, got inf; leave such entries out.")
-    if largest > LARGEST:
+    if largest > MAX_FEATURE:
         raise ValueError(f"`{name}` has entries as large as {largest:.3g}; rescale its columns.")
-    return table, _numbered(table.shape[1]) if names is None else names
+    return table, _default_names(table.shape[1]) if names is None else names
 
 
 def read_features(name: str, given: Any, column: Any) -> tuple[Array, Any, tuple[str, ...]]:
@@ -132,8 +132,8 @@ def read_features(name: str, given: Any, column: Any) -> tuple[Array, Any, tuple
     else:
         given = given if is_sparse(given) else real_array(name, given)
         ids = np.arange(given.shape[0] if given.ndim else 0)
-    table, names = table_of(name, given)
-    labels = labels_of(f"{name} ids", ids)
+    table, names = check_table(name, given)
+    labels = check_labels(f"{name} ids", ids)
     if len(labels) != table.shape[0]:
         raise ValueError(f"`{name}` must have an id for each row, got {len(labels)} ids and {table.shape[0]} rows.")
     found, counts = np.unique(labels, return_counts=True)
@@ -144,7 +144,7 @@ def read_features(name: str, given: Any, column: Any) -> tuple[Array, Any, tuple
     return labels, table, names
 
 
-def with_features(
+def align_features(
     name: str, of: str, given: Any, column: Any, ids: Array, fitted: FeatureTable | None = None
 ) -> tuple[Array, FeatureTable]:
     """The ids with those that have features alone, sorted, and the features in this order.
@@ -154,11 +154,11 @@ def with_features(
     labels, table, names = read_features(name, given, column)
     if len(labels) and len(ids) and labels.dtype.kind != ids.dtype.kind:
         raise TypeError(
-            f"`{name}` must have the {of} of the ratings as ids, which are {KINDS[ids.dtype.kind]}, got "
-            f"{KINDS[labels.dtype.kind]}, such as {shown(labels[0])}; give `(ids, table)`."
+            f"`{name}` must have the {of} of the ratings as ids, which are {LABEL_KINDS[ids.dtype.kind]}, got "
+            f"{LABEL_KINDS[labels.dtype.kind]}, such as {shown(labels[0])}; give `(ids, table)`."
         )
     order = np.argsort(labels, kind="stable")
-    at = places(labels[order], ids, of)
+    at = index_labels(labels[order], ids, of)
     if (at < 0).any():
         raise ValueError(
             f"`{name}` must have a row for each of the {of} in the ratings, got none for {shown(ids[at < 0][0])}; "

@@ -12,7 +12,7 @@ import numpy as np
 from projfree.numerics.compilation import FAST, compiled
 
 #: Conjugate gradient steps for a row, which starts from the last sweep's answer.
-STEPS = 3
+CG_STEPS = 3
 
 
 @compiled(fastmath=FAST)
@@ -42,11 +42,11 @@ def _add_products(table, count, weight, y, x, out):
 
 @compiled(fastmath=FAST)
 def ridge_rows(
-    indptr, indices, target, base, theirs, weight, factors, ridge, scale, free, shared, pull, out, start, stop
+    indptr, indices, target, base, other_offsets, weight, factors, ridge, scale, free, shared, pull, out, start, stop
 ):
     """Each row's weighted ridge regression of its targets on the factors of its columns, started from ``out[i]``.
 
-    ``base`` and the entry of ``theirs`` of the column are subtracted from each target.
+    ``base`` and the entry of ``other_offsets`` of the column are subtracted from each target.
     The penalty of coordinate c in row i is ``ridge[c] * scale[i] + shared[c]``, that of the first ``free`` coordinates
     ``ridge[c]`` alone; all are positive. ``pull[i]`` is added to the right-hand side, unless it is empty.
     The steps are conjugate gradients, preconditioned by the diagonal; rows without entries become zero.
@@ -69,7 +69,7 @@ def ridge_rows(
         for t in range(count):
             j = indices[first + t]
             a, source = table[t], factors[j]
-            y[t] = target[first + t] - base - theirs[j]
+            y[t] = target[first + t] - base - other_offsets[j]
             for c in range(k):
                 a[c] = source[c]
         for c in range(k):
@@ -84,7 +84,7 @@ def ridge_rows(
         for c in range(k):
             d[c] = r[c] / diagonal[c]
             size += r[c] * d[c]
-        for _ in range(STEPS):
+        for _ in range(CG_STEPS):
             if not size > 0.0:
                 break
             for c in range(k):
@@ -106,7 +106,7 @@ def ridge_rows(
 
 
 @compiled()
-def best_of_rows(scores, best, columns):
+def top_of_rows(scores, best, columns):
     """The highest entries of each row, from high to low, and their columns; of equal ones the first.
 
     As many as ``best`` has columns. Minus infinity stands for entries that do not count: where too few do, what remains
@@ -114,7 +114,7 @@ def best_of_rows(scores, best, columns):
     """
     most = best.shape[1]
     for i in range(len(scores)):
-        have, row, top, places = 0, scores[i], best[i], columns[i]
+        have, row, top, index_labels = 0, scores[i], best[i], columns[i]
         for j in range(len(row)):
             score = row[j]
             if (have == most and not score > top[most - 1]) or score == -np.inf:
@@ -122,6 +122,6 @@ def best_of_rows(scores, best, columns):
             t = have if have < most else most - 1
             have = min(have + 1, most)
             while t > 0 and top[t - 1] < score:
-                top[t], places[t] = top[t - 1], places[t - 1]
+                top[t], index_labels[t] = top[t - 1], index_labels[t - 1]
                 t -= 1
-            top[t], places[t] = score, j
+            top[t], index_labels[t] = score, j

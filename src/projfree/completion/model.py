@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from projfree.completion.problem import CompletionProblem
 
 #: The penalty of a slope, in lines for each feature: features are taken to explain about a tenth of the differences.
-DOUBT = 10.0
+FEATURE_RIDGE = 10.0
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Factors:
         return self.lefts[: len(self.rows)]
 
     @property
-    def below(self) -> Array:
+    def left_extra(self) -> Array:
         """The factors of the rows below the ratings."""
         return self.lefts[len(self.rows) :]
 
@@ -90,7 +90,7 @@ class Factors:
         return self.rights[: len(self.cols)]
 
     @property
-    def beside(self) -> Array:
+    def right_extra(self) -> Array:
         """The factors of the columns beside the ratings."""
         return self.rights[len(self.cols) :]
 
@@ -98,7 +98,7 @@ class Factors:
         """The same model with factors in a precision."""
         return replace(self, lefts=self.lefts.astype(kind, copy=False), rights=self.rights.astype(kind, copy=False))
 
-    def exact(self, f: CompletionProblem) -> Factors:
+    def with_exact_sigma(self, f: CompletionProblem) -> Factors:
         """The model in double precision, with its singular values to this precision: sweeps know them to their own."""
         now = self.cast(np.float64)
         sides = (now.lefts * f.rows[:, None], now.rights * f.cols[:, None])
@@ -114,7 +114,7 @@ class Factors:
         """The weighted Schatten norm."""
         return lp_norm(self.sigma, p)
 
-    def inside(self, p: float, radius: float) -> Factors:
+    def scaled_into_ball(self, p: float, radius: float) -> Factors:
         """The model with its matrix scaled into the ball."""
         by = radius / max(self.norm(p), radius)
         return self if by == 1.0 else replace(self, lefts=self.lefts * by, sigma=self.sigma * by)
@@ -146,7 +146,7 @@ class OffsetModel:
 
 
 @dataclass(frozen=True)
-class SideModel:
+class ColdStartFactors:
     """Users, or items: offsets and factors in which those without ratings (``cold``) have what is expected of them.
 
     ``plain`` are the factors without what features say. ``regression`` is that of offsets and factors on features, with
@@ -161,29 +161,35 @@ class SideModel:
 
     @classmethod
     def of(
-        cls, offsets: Array, factors: Array, alone: Array, counts: Array, table: FeatureTable | None, ridge: float
+        cls,
+        offsets: Array,
+        factors: Array,
+        offsets_only: Array,
+        counts: Array,
+        table: FeatureTable | None,
+        ridge: float,
     ) -> Self:
         """All lines of a model, and behind them, with the index -1, somebody who was never seen."""
         trust = counts / (counts + ridge)  # how far the ratings of each determine its offset
         total, cold = max(float(trust.sum()), 1e-300), np.append(counts == 0, True)
         plain = np.vstack([factors, trust @ factors / total])
         plain[cold] = plain[-1]
-        lines = cls(cold, np.append(alone, 0.0), plain, plain)
+        lines = cls(cold, np.append(offsets_only, 0.0), plain, plain)
         if table is None:
             return lines
         from sklearn.linear_model import Ridge
 
         targets = np.column_stack([offsets, factors])
-        penalty = DOUBT * table.shape[1] * total / max(int(np.count_nonzero(trust)), 1)
+        penalty = FEATURE_RIDGE * table.shape[1] * total / max(int(np.count_nonzero(trust)), 1)
         regression = Ridge(alpha=penalty, tol=1e-9).fit(table.matrix, targets, sample_weight=trust)
         lines = replace(lines, regression=(regression, trust @ targets / total), factors=plain.copy())
         if cold[:-1].any():
-            more = lines.expected(table)
+            more = lines.predict_cold(table)
             known = np.flatnonzero(cold[:-1])
             lines.offsets[known], lines.factors[known] = more.offsets[known], more.factors[known]
         return lines
 
-    def expected(self, table: FeatureTable | None) -> SideModel:
+    def predict_cold(self, table: FeatureTable | None) -> ColdStartFactors:
         """What is expected of lines without ratings, for each row of features, or of one without features."""
         n, offsets, mean = 1 if table is None else table.shape[0], np.zeros(1), self.plain[-1]
         more = np.zeros((n, len(mean)))
@@ -191,7 +197,7 @@ class SideModel:
             regression, centre = self.regression
             found = np.reshape(regression.predict(table.matrix), (n, -1)) - centre
             offsets, more = found[:, 0], found[:, 1:]
-        return SideModel(np.ones(n, dtype=bool), offsets, mean + more, np.tile(mean, (n, 1)))
+        return ColdStartFactors(np.ones(n, dtype=bool), offsets, mean + more, np.tile(mean, (n, 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,17 +212,17 @@ class ColdStartModel:
 
     model: Factors
     offsets: OffsetModel
-    users: SideModel
-    items: SideModel
+    users: ColdStartFactors
+    items: ColdStartFactors
 
     @classmethod
     def of(
-        cls, model: Factors, alone: OffsetModel, tables: tuple[FeatureTable | None, FeatureTable | None], ridge: float
+        cls, model: Factors, offsets: OffsetModel, tables: tuple[FeatureTable | None, FeatureTable | None], ridge: float
     ) -> Self:
         """From a model and features of users and items."""
-        users = SideModel.of(model.rows, model.left, alone.rows, alone.row_counts, tables[0], ridge)
-        items = SideModel.of(model.cols, model.right, alone.cols, alone.col_counts, tables[1], ridge)
-        return cls(model, alone, users, items)
+        users = ColdStartFactors.of(model.rows, model.left, offsets.rows, offsets.row_counts, tables[0], ridge)
+        items = ColdStartFactors.of(model.cols, model.right, offsets.cols, offsets.col_counts, tables[1], ridge)
+        return cls(model, offsets, users, items)
 
     def margin(self, rows: Array, cols: Array) -> Array:
         """The model at places, -1 standing for what was never seen."""
@@ -230,7 +236,7 @@ class ColdStartModel:
         u[cold] = self.model.base + self.offsets.shift + one.offsets[i] + other.offsets[j] + change
         return u
 
-    def across(self, rows: Array, cols: Array) -> Array:
+    def margins(self, rows: Array, cols: Array) -> Array:
         """All pairs of users and items of which at least one has no ratings."""
         one, other = self.users, self.items
         u: Array = one.factors[rows] @ other.factors[cols].T - one.plain[rows] @ other.plain[cols].T

@@ -22,7 +22,7 @@ from projfree.algebra.hashing import short_hash
 from projfree.checks import Array
 from projfree.completion.bias_terms import ObservedLoss
 from projfree.completion.ratings import Ratings
-from projfree.completion.side_information import Blocks, Features, SideInformation
+from projfree.completion.side_information import BlockMatrix, Features, SideInformation
 from projfree.data.local import checked_weights
 from projfree.losses.base import Loss
 from projfree.objectives.base import Evaluation, FunctionStructure, Memory, SmoothFunction
@@ -30,9 +30,9 @@ from projfree.objectives.hull import Hull
 from projfree.sets import SchattenBall
 
 #: The power of the frequencies: half of what the weighted trace norm of Salakhutdinov and Srebro (2010) has.
-POWER = 0.25
+FREQUENCY_POWER = 0.25
 #: The radius of an answer without a matrix, for ratings of the unit.
-LEAST_RADIUS = 1e-8
+MIN_RADIUS = 1e-8
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class CompletionProblem(SmoothFunction):
         self.counts = np.diff(pattern.indptr), np.bincount(pattern.indices, minlength=pattern.shape[1])
         self.settings, self.p = settings, settings.p
         self._weights = [frequency_weights(*each) for each in zip(self.counts, mean_counts, strict=True)]
-        # SideModel without ratings have no part in the problem: features say afterwards what is expected of them.
-        users, items = (_of_rated(table, count > 0) for table, count in zip(features, self.counts, strict=True))
-        self._set_side(settings.implicit, (users, items))
+        # Users and items without ratings are not part of the problem; features predict their factors afterwards.
+        users, items = (_zero_unrated(table, count > 0) for table, count in zip(features, self.counts, strict=True))
+        self._set_side_information(settings.implicit, (users, items))
 
-    def _set_side(self, implicit: float, features: Features) -> None:
+    def _set_side_information(self, implicit: float, features: Features) -> None:
         self.implicit, self.features, n = implicit, features, self.entries.n
         self.side = SideInformation(self.entries.pattern, implicit / n, features, 1.0 / n)
         (m, k), (below, beside) = self.entries.pattern.shape, self.side.extra
@@ -84,7 +84,7 @@ class CompletionProblem(SmoothFunction):
     def with_implicit(self, weight: float) -> Self:
         """The problem of the same ratings with another weight of which entries were observed."""
         f = copy(self)
-        f._set_side(weight, self.features)
+        f._set_side_information(weight, self.features)
         return f
 
     def ball(self, radius: float) -> SchattenBall:
@@ -97,9 +97,9 @@ class CompletionProblem(SmoothFunction):
         return self.entries.n
 
     @property
-    def least_radius(self) -> float:
+    def min_radius(self) -> float:
         """The radius of an answer without a matrix."""
-        return LEAST_RADIUS * self.entries.unit
+        return MIN_RADIUS * self.entries.unit
 
     @property
     def passes(self) -> float:
@@ -132,8 +132,8 @@ class CompletionProblem(SmoothFunction):
             value, constant = value + squares.value, constant + squares.constant
             error += squares.constant_error + 2.0 * UNIT * abs(constant)
             gradient_error += squares.gradient_error
-            S, T = self.side.pulls
-            gradient = Blocks(self.shape, [(gradient, 0, 0), (S, 0, n), (T, m, 0)]) + squares.gradient
+            S, T = self.side.gradients_at_zero
+            gradient = BlockMatrix(self.shape, [(gradient, 0, 0), (S, 0, n), (T, m, 0)]) + squares.gradient
         gradient = gradient.scaled(1.0 / self.rows, 1.0 / self.cols)
         grown = 1.0 / float(self.rows.min() * self.cols.min())
         # Scaling adds four roundings to each entry of both parts.
@@ -167,11 +167,11 @@ class CompletionProblem(SmoothFunction):
 def frequency_weights(counts: Array, mean: float | None = None) -> Array:
     """Smoothed relative frequencies to a power: nine tenths of one's own, a tenth of the mean."""
     mean = max(float(counts.mean()) if mean is None else mean, 1e-300)
-    weights: Array = ((0.9 * counts + 0.1 * mean) / mean) ** POWER
+    weights: Array = ((0.9 * counts + 0.1 * mean) / mean) ** FREQUENCY_POWER
     return weights
 
 
-def _of_rated(table: OnPattern | None, rated: Array) -> OnPattern | None:
+def _zero_unrated(table: OnPattern | None, rated: Array) -> OnPattern | None:
     """The features of the lines with ratings, as if the others were zero."""
     if table is None or rated.all():
         return table

@@ -23,13 +23,13 @@ FORMS = {
     "pairs": f"{TABLES}(user, item) pairs, of which one is [(user, item)], or a tuple of arrays (users, items)",
 }
 #: What labels of each kind of array are called.
-KINDS = {"i": "whole numbers", "U": "text"}
+LABEL_KINDS = {"i": "whole numbers", "U": "text"}
 
 
 # ---------------------------------------------------------------- labels
 
 
-def labels_of(name: str, given: Any) -> Array:
+def check_labels(name: str, given: Any) -> Array:
     """Labels as an array of whole numbers or of text."""
     array = given if isinstance(given, list | tuple) else plain_array(name, given)
     if isinstance(array, list | tuple) or array.dtype.kind == "O":  # NumPy would convert numbers to text
@@ -67,18 +67,18 @@ def _refuse_missing(name: str, missing: Any, labels: Any) -> None:
         raise ValueError(f"`{name}` must not have missing labels, got {got}; drop such ratings first.")
 
 
-def refuse_other_kind(name: str, ids: Array, labels: Array) -> None:
+def check_label_kind(name: str, ids: Array, labels: Array) -> None:
     """Raise if labels are of another kind than those of the fit: none of them would be found."""
     if len(labels) and ids.dtype.kind != labels.dtype.kind:
-        one, other = (KINDS[array.dtype.kind] for array in (ids, labels))
+        one, other = (LABEL_KINDS[array.dtype.kind] for array in (ids, labels))
         raise TypeError(
             f"`{name}` must be {one}, as in the fit, got {other}, such as {shown(labels[0])}; convert them first."
         )
 
 
-def places(ids: Array, labels: Array, name: str) -> Array:
+def index_labels(ids: Array, labels: Array, name: str) -> Array:
     """The index of each label among the sorted ``ids``, -1 if it is not there."""
-    refuse_other_kind(name, ids, labels)
+    check_label_kind(name, ids, labels)
     at = np.minimum(np.searchsorted(ids, labels), len(ids) - 1)
     return np.where(ids[at] == labels, at, -1)
 
@@ -87,7 +87,7 @@ def places(ids: Array, labels: Array, name: str) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class GivenRatings:
+class RatingTriples:
     """Labels of users and items, a value and perhaps a weight for each pair; the shape of a matrix if one was given."""
 
     users: Array
@@ -102,13 +102,13 @@ class GivenRatings:
         rows, cols = (np.unique(side[at], return_inverse=True)[1] for side in (self.users, self.items))
         return np.sort(at[Ratings.of(rows, cols, at).values])
 
-    def part(self, at: Any) -> GivenRatings:
+    def subset(self, at: Any) -> RatingTriples:
         """Some of the ratings."""
         weight = None if self.weight is None else self.weight[at]
-        return GivenRatings(self.users[at], self.items[at], self.values[at], weight, self.shape)
+        return RatingTriples(self.users[at], self.items[at], self.values[at], weight, self.shape)
 
 
-def read_ratings(X: Any, y: Any, columns: Sequence[Any], sample_weight: Any = None) -> GivenRatings:
+def read_ratings(X: Any, y: Any, columns: Sequence[Any], sample_weight: Any = None) -> RatingTriples:
     """Ratings in any of the forms."""
     shape, parts = None, list[Any]()
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and y is None:
@@ -116,28 +116,28 @@ def read_ratings(X: Any, y: Any, columns: Sequence[Any], sample_weight: Any = No
         if missing.any() or X.shape[1] > 3:
             shape, parts = X.shape, [*np.nonzero(~missing), X[~missing]]
     if shape is None:
-        shape, parts = X.shape if is_sparse(X) else None, _columns(X, columns, "ratings")
+        shape, parts = X.shape if is_sparse(X) else None, _split_columns(X, columns, "ratings")
     if len(parts) == 3 and y is not None:
         raise ValueError("`y` must be left out if `X` holds the ratings; give pairs (user, item) with `y`.")
     if len(parts) == 2 and y is None:
         name = shown(columns[-1])
         raise ValueError(f"the ratings are missing: give them as `y`, or as the third column of `X`, in frames {name}.")
-    users, items = _pair(parts)
+    users, items = _check_pairs(parts)
     if not len(users):
         raise ValueError("`X` must hold at least one rating, got none.")
-    values = _values(parts[2] if len(parts) == 3 else y, len(users))
+    values = _check_values(parts[2] if len(parts) == 3 else y, len(users))
     if sample_weight is not None:
         checked_weights(sample_weight, len(users))
         sample_weight = np.asarray(sample_weight, np.float64)
-    return GivenRatings(users, items, values, sample_weight, shape)
+    return RatingTriples(users, items, values, sample_weight, shape)
 
 
 def read_pairs(X: Any, columns: Sequence[Any]) -> tuple[Array, Array]:
     """The users and items of pairs, of which there may be none; ratings beside them are ignored."""
-    return _pair(_columns(X, columns, "pairs"))
+    return _check_pairs(_split_columns(X, columns, "pairs"))
 
 
-def read_own_ratings(ratings: Any) -> tuple[Array, Array]:
+def read_user_ratings(ratings: Any) -> tuple[Array, Array]:
     """Items and values that one user has rated: a mapping, a series, pairs, or a tuple of arrays."""
     if isinstance(ratings, tuple) and len(ratings) == 2 and not isinstance(ratings[0], tuple):
         items, values = ratings
@@ -153,22 +153,22 @@ def read_own_ratings(ratings: Any) -> tuple[Array, Array]:
                 f"rating), or a tuple of arrays (items, ratings), got {shown(ratings)}."
             ) from error
         items, values = list(pairs), list(pairs.values())
-    items = labels_of("items", items)
-    return items, _values(values, len(items))
+    items = check_labels("items", items)
+    return items, _check_values(values, len(items))
 
 
-def _wrong(form: str, got: str) -> ValueError:
+def _form_error(form: str, got: str) -> ValueError:
     return ValueError(f"`X` must be {FORMS[form]}, got {got}.")
 
 
-def _pair(parts: list[Any]) -> tuple[Array, Array]:
-    users, items = labels_of("users", parts[0]), labels_of("items", parts[1])
+def _check_pairs(parts: list[Any]) -> tuple[Array, Array]:
+    users, items = check_labels("users", parts[0]), check_labels("items", parts[1])
     if len(users) != len(items):
         raise ValueError(f"`X` must have an item for each user, got {len(users)} users and {len(items)} items.")
     return users, items
 
 
-def _columns(X: Any, columns: Sequence[Any], form: str) -> list[Any]:
+def _split_columns(X: Any, columns: Sequence[Any], form: str) -> list[Any]:
     """The two or three columns of a sparse matrix, of a frame, of rows, of an array, or of a tuple of arrays."""
     if is_frame(X):
         missing = [name for name in columns[:2] if name not in X.columns]
@@ -180,7 +180,7 @@ def _columns(X: Any, columns: Sequence[Any], form: str) -> list[Any]:
         found = [X[name].to_numpy() for name in columns if name in X.columns]
     elif is_sparse(X):
         if X.ndim != 2:
-            raise _wrong(form, f"a sparse array of shape {X.shape}")
+            raise _form_error(form, f"a sparse array of shape {X.shape}")
         table = X.tocoo()
         found = [table.row, table.col, table.data]
     elif isinstance(X, tuple) and all(np.ndim(part) == 1 for part in X) and not all(isinstance(x, tuple) for x in X):
@@ -194,14 +194,14 @@ def _columns(X: Any, columns: Sequence[Any], form: str) -> list[Any]:
     else:
         table = plain_array("X", X)
         if table.ndim != 2:
-            raise _wrong(form, f"shape {table.shape}")
+            raise _form_error(form, f"shape {table.shape}")
         found = list(table.T)
     if len(found) not in (2, 3):
-        raise _wrong(form, f"{len(found)} columns")
+        raise _form_error(form, f"{len(found)} columns")
     return found
 
 
-def _values(values: Any, n: int) -> Array:
+def _check_values(values: Any, n: int) -> Array:
     out = all_finite("ratings", real_array("ratings", values)).astype(np.float64, copy=False)
     if out.shape != (n,):
         raise ValueError(f"`ratings` must be a vector with one entry for each of the {n} pairs, got shape {out.shape}.")
@@ -257,13 +257,13 @@ class Ratings:
         """The row of each rating."""
         return self.pattern.rows
 
-    def of_rows(self, rows: Array) -> tuple[Array, Array]:
+    def entries_of_rows(self, rows: Array) -> tuple[Array, Array]:
         """For all ratings in some rows, the index among these rows, and the column."""
         counts = self.indptr[rows + 1] - self.indptr[rows]
         first = np.repeat(self.indptr[rows] - np.cumsum(counts) + counts, counts)
         return np.repeat(np.arange(len(rows)), counts), self.indices[first + np.arange(len(first))]
 
-    def part(self, kept: Array) -> Ratings:
+    def subset(self, kept: Array) -> Ratings:
         """The ratings for which ``kept`` is true."""
         counts = np.bincount(self.rows[kept], minlength=self.shape[0])
         weight = None if self.weight is None else self.weight[kept]

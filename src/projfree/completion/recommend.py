@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array, count, is_sparse, real_array, shown
-from projfree.completion.als import regress, relative_ridge
+from projfree.completion.als import relative_ridge, update_factors
 from projfree.completion.features import FeatureTable
 from projfree.completion.model import ColdStartModel, Factors, OffsetModel
 from projfree.completion.problem import CompletionProblem, Settings
-from projfree.completion.ratings import Ratings, labels_of, places, read_own_ratings, read_pairs, read_ratings
+from projfree.completion.ratings import Ratings, check_labels, index_labels, read_pairs, read_ratings, read_user_ratings
 from projfree.data.convert import is_frame
 from projfree.losses.base import Loss
 from projfree.run import ProgressBar
@@ -22,12 +22,12 @@ from projfree.run.callbacks import announce, closing
 
 #: How much the predicted rating, in standard deviations, counts beside the completed indicator of which items were
 #: rated, or beside the logarithm of their numbers of ratings. Precision at 10 on MovieLens is flat around it.
-TASTE = 0.35
+RATING_WEIGHT = 0.35
 #: Scores that are held at once: 64 MB.
-SCORES = 1 << 23
+MAX_SCORES = 1 << 23
 #: From this gap on a report says so; matrix entries below this part of a standard deviation of the ratings change no
 #: list; and ratings of which more than this part are zeros are implicit feedback.
-WIDE_GAP, FLAT, ZEROS = 0.1, 1e-3, 0.5
+LARGE_GAP, NEGLIGIBLE, IMPLICIT_SHARE = 0.1, 1e-3, 0.5
 
 
 @dataclass(frozen=True)
@@ -76,50 +76,52 @@ class Report:
 class Ranking:
     r"""The scores by which items are recommended, as one product of factors for all pairs with ratings.
 
-    By rating a score is the predicted rating. By likelihood it is how likely the user chooses the item and likes it:
-    the completed indicator of which items were rated, :math:`S_{ij} + T_{ij}`, or without implicit features the
-    logarithm of the item's number of ratings, plus `TASTE` times the predicted rating in standard deviations. Constants
-    of a user are left out.
+    With ``by="rating"`` the score is the predicted rating. With ``by="likely"`` it estimates how likely the user is to
+    choose and like the item: the completed indicator of which items were rated, :math:`S_{ij} + T_{ij}`, or without
+    implicit features the logarithm of the item's number of ratings, plus `RATING_WEIGHT` times the predicted rating in
+    standard deviations. Terms that are constant for a user are omitted.
     """
 
-    def __init__(self, completed: ColdStartModel, by: str, implicit: bool, deviation: float) -> None:
+    def __init__(self, cold_start: ColdStartModel, by: str, implicit: bool, deviation: float) -> None:
         if by not in ("likely", "rating"):
             raise ValueError(f"`by` must be 'likely' or 'rating', got {shown(by)}.")
-        self.completed, model, counts = completed, completed.model, completed.offsets.col_counts
-        self.taste = 1.0 if by == "rating" else TASTE / deviation
-        self.left, right, popular = model.left, self.taste * model.right, np.zeros(len(counts))
-        self.new_popular = popular
+        self.cold_start, model, counts = cold_start, cold_start.model, cold_start.offsets.col_counts
+        self.rating_weight = 1.0 if by == "rating" else RATING_WEIGHT / deviation
+        self.left, right, popularity = model.left, self.rating_weight * model.right, np.zeros(len(counts))
+        self.cold_popularity = popularity
         if by == "likely" and implicit:
-            self.left = np.hstack([model.left, model.below[: len(model.left)]])
-            right = np.hstack([right + model.beside[: len(right)], model.right])
-            self.new_popular = 2.0 * counts / max(len(completed.offsets.row_counts), 1)
+            self.left = np.hstack([model.left, model.left_extra[: len(model.left)]])
+            right = np.hstack([right + model.right_extra[: len(right)], model.right])
+            self.cold_popularity = 2.0 * counts / max(len(cold_start.offsets.row_counts), 1)
         elif by == "likely":
-            popular = self.new_popular = np.log(counts + 0.5)
-        self.popular, self.right = popular, np.column_stack([right, self.taste * model.cols + popular])
+            popularity = self.cold_popularity = np.log(counts + 0.5)
+        self.popularity, self.right = popularity, np.column_stack([right, self.rating_weight * model.cols + popularity])
 
     def scores(self, rows: Array) -> Array:
         """The scores of all items for some rows of the model."""
-        done, model = self.completed, self.completed.model
+        cold_start, model = self.cold_start, self.cold_start.model
         out: Array = np.column_stack([self.left[rows], np.ones(len(rows))]) @ self.right.T
-        cold, new = np.flatnonzero(done.items.cold[:-1]), np.flatnonzero(done.users.cold[rows])
+        cold, new = np.flatnonzero(cold_start.items.cold[:-1]), np.flatnonzero(cold_start.users.cold[rows])
         if len(cold):
             level = (model.base + model.shift + model.rows[rows])[:, None]
-            out[:, cold] = self.taste * (done.across(rows, cold) - level) + self.popular[cold]
+            out[:, cold] = self.rating_weight * (cold_start.margins(rows, cold) - level) + self.popularity[cold]
         if len(new):
-            out[new] = self.taste * done.across(rows[new], np.arange(out.shape[1])) + self.new_popular
+            out[new] = (
+                self.rating_weight * cold_start.margins(rows[new], np.arange(out.shape[1])) + self.cold_popularity
+            )
         return out
 
 
-def best_items(
+def top_items(
     scores: Callable[[Array], Array], rows: Array, n: int, width: int, seen: Ratings | None = None, verbose: int = 0
 ) -> Array:
     """The columns of the ``n`` highest scores of each row, from high to low; -1 where too few are left.
 
     Scores are computed for a block of rows at a time. What is in ``seen`` is left out.
     """
-    from projfree.completion.kernels import best_of_rows
+    from projfree.completion.kernels import top_of_rows
 
-    size = max(1, SCORES // max(width, 1))
+    size = max(1, MAX_SCORES // max(width, 1))
     top = np.full((len(rows), min(n, width)), -1)
     bars = [ProgressBar(label="recommend")] if verbose and len(rows) > 1 else []
     announce(bars, "users", -(-len(rows) // size))
@@ -128,14 +130,14 @@ def best_items(
             block = rows[start : start + size]
             found = scores(block)
             if seen is not None:
-                found[seen.of_rows(block)] = -np.inf
-            best_of_rows(found, np.full((len(block), top.shape[1]), -np.inf), top[start : start + size])
+                found[seen.entries_of_rows(block)] = -np.inf
+            top_of_rows(found, np.full((len(block), top.shape[1]), -np.inf), top[start : start + size])
             for bar in bars:
                 bar(None)  # type: ignore[arg-type]  # it counts calls
     return top
 
 
-def evaluate_lists(top: Array, liked: Array, width: int) -> tuple[float, float, float]:
+def score_lists(top: Array, liked: Array, width: int) -> tuple[float, float, float]:
     """Precision, recall and coverage of lists of items, one for each user.
 
     ``liked`` holds users by their lists and items by their columns, -1 for one that no list can hold.
@@ -171,7 +173,7 @@ class Recommender:
     def decision_function(self, X: Any) -> Array:
         """The model at pairs, before clipping; for the logistic loss the log-odds."""
         check_is_fitted(self, "factors_")
-        return self._completed.margin(*self._places(*read_pairs(X, self.columns)))
+        return self._cold_start_model.margin(*self._places(*read_pairs(X, self.columns)))
 
     def predict(self, X: Any) -> Array:
         """Ratings of pairs ``(user, item)``, within the range of those seen; for the logistic loss one of the labels.
@@ -179,7 +181,7 @@ class Recommender:
         If a user or an item has no ratings, or was never seen, the prediction is that of the best offsets without a
         matrix, and of what features say.
         """
-        return self._as_ratings(self.decision_function(X))
+        return self._clip_to_ratings(self.decision_function(X))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The coefficient of determination of predicted ratings; for the logistic loss the accuracy."""
@@ -201,21 +203,21 @@ class Recommender:
         return self.settings_.loss
 
     @property
-    def _completed(self) -> ColdStartModel:
+    def _cold_start_model(self) -> ColdStartModel:
         """The model with users and items without ratings, computed once for each fit."""
-        known = vars(self).get("_last_completed")
+        known = vars(self).get("_cold_start_cache")
         if known is None or known.model is not self.factors_ or known.offsets is not self.offset_model_:
             given = self.factors_, self.offset_model_, (self.user_features_, self.item_features_)
-            known = self._last_completed = ColdStartModel.of(*given, self.settings_.ridge)
+            known = self._cold_start_cache = ColdStartModel.of(*given, self.settings_.ridge)
         return known
 
-    def _as_ratings(self, u: Array) -> Array:
+    def _clip_to_ratings(self, u: Array) -> Array:
         low, high = self.rating_range_
         return np.where(u >= 0.0, high, low) if self.loss_.labels else np.clip(u, low, high)
 
     def _places(self, users: Array, items: Array) -> tuple[Array, Array]:
         """Rows and columns of pairs, -1 for what was never seen."""
-        return places(self.user_ids_, users, "users"), places(self.item_ids_, items, "items")
+        return index_labels(self.user_ids_, users, "users"), index_labels(self.item_ids_, items, "items")
 
     # ------------------------------------------------------------ recommendations
 
@@ -244,16 +246,18 @@ class Recommender:
         """
         check_is_fitted(self, "factors_")
         user = self.user_ids_ if user is None else user
-        rows, seen = self._known("user", user, self.user_ids_), self.ratings_ if exclude_seen else None
-        items, predictions = self._lists(self._completed, rows, count("recommend(n=...)", n), seen, by)
-        return (items, predictions) if np.ndim(user) else _only(items, predictions)
+        rows, seen = self._find_labels("user", user, self.user_ids_), self.ratings_ if exclude_seen else None
+        items, predictions = self._recommend_rows(self._cold_start_model, rows, count("recommend(n=...)", n), seen, by)
+        return (items, predictions) if np.ndim(user) else _trim_list(items, predictions)
 
-    def _lists(self, done: ColdStartModel, rows: Array, n: int, seen: Ratings | None, by: str) -> tuple[Array, Array]:
+    def _recommend_rows(
+        self, cold_start: ColdStartModel, rows: Array, n: int, seen: Ratings | None, by: str
+    ) -> tuple[Array, Array]:
         """The best items for rows of a model, and their predictions."""
-        ranking = Ranking(done, by, self.settings_.implicit > 0.0, self.rating_deviation_)
-        top = best_items(ranking.scores, rows, n, len(self.item_ids_), seen, self.verbose)
+        ranking = Ranking(cold_start, by, self.settings_.implicit > 0.0, self.rating_deviation_)
+        top = top_items(ranking.scores, rows, n, len(self.item_ids_), seen, self.verbose)
         there, predictions = top >= 0, np.full(top.shape, np.nan)
-        predictions[there] = done.margin(np.repeat(rows, there.sum(axis=1)), top[there])
+        predictions[there] = cold_start.margin(np.repeat(rows, there.sum(axis=1)), top[there])
         return self.item_ids_[top], predictions
 
     def similar_items(self, item: Any, n: int = 10) -> tuple[Array, Array]:
@@ -271,13 +275,13 @@ class Recommender:
         return self._similar("user", user, self.user_ids_, n)
 
     def _similar(self, name: str, label: Any, ids: Array, n: int) -> tuple[Array, Array]:
-        done, model = self._completed, self.factors_
-        lines, own, other = (done.users, model.left, model.right)
+        cold_start, model = self._cold_start_model, self.factors_
+        lines, own, other = (cold_start.users, model.left, model.right)
         if name == "item":
-            lines, own, other = (done.items, model.right, model.left)
+            lines, own, other = (cold_start.items, model.right, model.left)
         own = own if lines.regression is None else lines.factors[:-1]  # what is expected of those without ratings
         n = min(count(f"similar_{name}s(n=...)", n), len(ids) - 1)
-        rows = self._known(name, label, ids)
+        rows = self._find_labels(name, label, ids)
         # Rows are compared as those of own @ other.T, which does not depend on how the matrix was factored.
         values, vectors = np.linalg.eigh(other.T @ other)
         whole = own @ (vectors * np.sqrt(np.maximum(values, 0.0)))
@@ -289,14 +293,14 @@ class Recommender:
             found[np.arange(len(block)), block] = -np.inf
             return found
 
-        top = best_items(cosines, rows, n, len(ids))
+        top = top_items(cosines, rows, n, len(ids))
         sizes = np.clip(np.sum(whole[rows][:, None, :] * whole[top], axis=2), -1.0, 1.0)
         return (ids[top], sizes) if np.ndim(label) else (ids[top[0]], sizes[0])
 
-    def _known(self, name: str, label: Any, ids: Array) -> Array:
+    def _find_labels(self, name: str, label: Any, ids: Array) -> Array:
         """The indices of one or several labels, all of which must be there."""
-        labels = labels_of(name, label if np.ndim(label) else [label])
-        at = places(ids, labels, name)
+        labels = check_labels(name, label if np.ndim(label) else [label])
+        at = index_labels(ids, labels, name)
         if (at < 0).any():
             way = "`fold_in` takes the ratings of a new user" if name == "user" else "fit it with some ratings first"
             raise ValueError(f"`{name}` must be in the fit, got {shown(labels[at < 0][0])}; {way}.")
@@ -335,9 +339,9 @@ class Recommender:
             only the new user's row was found; with ``n`` items and predictions as `recommend` gives them.
         """
         check_is_fitted(self, "factors_")
-        items, values = read_own_ratings(ratings)
-        table, width = self._new_features(user_features), len(self.item_ids_)
-        at = places(self.item_ids_, items, "items")
+        items, values = read_user_ratings(ratings)
+        table, width = self._check_user_features(user_features), len(self.item_ids_)
+        at = index_labels(self.item_ids_, items, "items")
         if len(items) and not (at >= 0).any():
             raise ValueError(
                 f"`ratings` must hold an item of the fit, got {shown(items.tolist())}; for a user without ratings give "
@@ -345,41 +349,43 @@ class Recommender:
             )
         known, rows = at >= 0, np.zeros(np.count_nonzero(at >= 0), np.int64)
         own = Ratings.of(rows, at[known], values[known], shape=(1, width))
-        done = self._fold_in_row(own, table)
+        cold_start = self._fold_in_row(own, table)
         if n is None:
-            return self._as_ratings(done.margin(np.zeros(width, np.int64), np.arange(width)))
+            return self._clip_to_ratings(cold_start.margin(np.zeros(width, np.int64), np.arange(width)))
         seen = own if exclude_seen else None
-        return _only(*self._lists(done, np.zeros(1, np.int64), count("fold_in(n=...)", n), seen, by))
+        return _trim_list(
+            *self._recommend_rows(cold_start, np.zeros(1, np.int64), count("fold_in(n=...)", n), seen, by)
+        )
 
-    def _new_features(self, given: Any) -> FeatureTable | None:
+    def _check_user_features(self, given: Any) -> FeatureTable | None:
         """The features of a new user, in the units of the fit."""
         if given is None:
             return None
         if self.user_features_ is None:
             raise ValueError("`user_features` must be left out, since the model was fitted without them.")
         one = given if is_frame(given) or is_sparse(given) else np.atleast_2d(real_array("user_features", given))
-        table = self.user_features_.like("user_features", one)
+        table = self.user_features_.transform("user_features", one)
         if table.shape[0] != 1:
             raise ValueError(f"`user_features` must have one row, that of the user, got {table.shape[0]} rows.")
         return table
 
     def _fold_in_row(self, ratings: Ratings, table: FeatureTable | None) -> ColdStartModel:
         """The model with one row, that of a new user with these ratings, given its columns and its penalty."""
-        done, model, counts = self._completed, self.factors_, self.offset_model_.row_counts
+        cold_start, model, counts = self._cold_start_model, self.factors_, self.offset_model_.row_counts
         now = replace(model, lefts=np.zeros((2, model.lefts.shape[1])), rows=np.zeros(1))  # a row of X, one of T
         if not len(ratings):
-            return replace(done, model=now, users=done.users.expected(table))
-        features, mean = (None if table is None else table.on, None), float(counts.sum() / len(counts))
-        f = CompletionProblem(self._targets(ratings), self.settings_, features, (mean, None))
+            return replace(cold_start, model=now, users=cold_start.users.predict_cold(table))
+        features, mean = (None if table is None else table.entries, None), float(counts.sum() / len(counts))
+        f = CompletionProblem(self._encode_ratings(ratings), self.settings_, features, (mean, None))
         ridge, scale = self.strength_ * relative_ridge(model.sigma, f.p), f.rows[:1] ** 2
         for _ in range(100):  # a few for squares; other losses are majorised anew each time
-            last, now = now, regress(f, now, 0, ridge, scale)
+            last, now = now, update_factors(f, now, 0, ridge, scale)
             if np.allclose(now.left, last.left) and np.allclose(now.rows, last.rows):
                 break
-        users = replace(done.users.expected(None), cold=np.zeros(1, dtype=bool), offsets=now.rows)
-        return replace(done, model=now, users=replace(users, factors=now.left, plain=now.left))
+        users = replace(cold_start.users.predict_cold(None), cold=np.zeros(1, dtype=bool), offsets=now.rows)
+        return replace(cold_start, model=now, users=replace(users, factors=now.left, plain=now.left))
 
-    def _targets(self, ratings: Ratings) -> Ratings:
+    def _encode_ratings(self, ratings: Ratings) -> Ratings:
         """The ratings as the loss wants them: of two values the higher one becomes 1 and the lower one -1."""
         if not self.loss_.labels:
             return ratings
@@ -418,38 +424,38 @@ class Recommender:
         at = at[(rows[at] >= 0) & (values[at] >= least)]
         users, lists = np.unique(rows[at], return_inverse=True)
         liked, width, k = np.stack([lists, cols[at]]), len(self.item_ids_), count("report(k=...)", k)
-        ranking = Ranking(self._completed, "likely", self.settings_.implicit > 0.0, self.rating_deviation_)
+        ranking = Ranking(self._cold_start_model, "likely", self.settings_.implicit > 0.0, self.rating_deviation_)
         counts = self.offset_model_.col_counts.astype(np.float64)
         scores = ranking.scores, lambda rows: np.tile(counts, (len(rows), 1))
-        own, popular = (evaluate_lists(best_items(each, users, k, width, seen), liked, width) for each in scores)
-        errors = self._as_ratings(self._completed.margin(rows, cols)) - values
+        own, popularity = (score_lists(top_items(each, users, k, width, seen), liked, width) for each in scores)
+        errors = self._clip_to_ratings(self._cold_start_model.margin(rows, cols)) - values
         sizes = float(np.sqrt(np.mean(errors**2))), float(np.abs(errors).mean())
-        return Report(*sizes, *own[:2], *popular[:2], own[2], k, least, len(values), len(users), self.notes())
+        return Report(*sizes, *own[:2], *popularity[:2], own[2], k, least, len(values), len(users), self.notes())
 
     def notes(self) -> tuple[str, ...]:
         """What to know about the model, and what to do about it, in sentences."""
         check_is_fitted(self, "factors_")
-        model, found = self.factors_, []
-        if self.relative_gap_ > WIDE_GAP:
-            found.append(
+        model, notes = self.factors_, []
+        if self.relative_gap_ > LARGE_GAP:
+            notes.append(
                 f"The certified gap is {self.relative_gap_:.0%}: the bound cannot tell how close the model is to the "
                 "best one; `certify_to(0.01)` goes on until the gap is proved to be 1 %."
             )
         largest = [float(np.linalg.norm(part, axis=1).max(initial=0.0)) for part in (model.left, model.right)]
-        if largest[0] * largest[1] <= FLAT * self.rating_deviation_:
-            found.append(
+        if largest[0] * largest[1] <= NEGLIGIBLE * self.rating_deviation_:
+            notes.append(
                 "The held-out ratings ask for offsets alone, so that recommendations are the same for everyone, except "
                 "for what each has rated already; more ratings for each user, or a given `radius`, make them personal."
             )
-        if (zeros := float(np.mean(self.ratings_.values == 0.0))) > ZEROS:
-            found.append(
+        if (zeros := float(np.mean(self.ratings_.values == 0.0))) > IMPLICIT_SHARE:
+            notes.append(
                 f"{zeros:.0%} of the ratings are zeros, as in implicit feedback: leave the zeros out and set "
                 "`implicit=1.0`, which completes which items were chosen, or use `loss='logistic'` for zeros and ones."
             )
-        return tuple(found)
+        return tuple(notes)
 
 
-def _only(items: Array, predictions: Array) -> tuple[Array, Array]:
+def _trim_list(items: Array, predictions: Array) -> tuple[Array, Array]:
     """The list of a single user, as far as it goes."""
     there = ~np.isnan(predictions[0])
     return items[0, there], predictions[0, there]

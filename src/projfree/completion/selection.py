@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from projfree.checks import Array
-from projfree.completion.als import Alternating, AlternatingState, strongest, transfer
+from projfree.completion.als import ALS, ALSState, max_strength, transfer
 from projfree.completion.model import Factors
 from projfree.completion.problem import CompletionProblem
 from projfree.completion.ratings import Ratings
@@ -36,30 +36,30 @@ OUTLIER = 5.0
 
 def run_sweeps(
     f: CompletionProblem,
-    solver: Alternating,
-    state: AlternatingState | None,
+    solver: ALS,
+    state: ALSState | None,
     *,
     radius: float = 1.0,
     seed: int = 0,
     callbacks: Sequence[Any] = (),
     max_iter: int,
-    written: SavedRun | None = None,
-) -> tuple[AlternatingState, Status]:
+    checkpoint: SavedRun | None = None,
+) -> tuple[ALSState, Status]:
     """The state after some sweeps, from a state, a checkpoint or random factors; and why they ended."""
     ball = f.ball(radius)
     if state is None:
         state = solver.init(f, ball, f.point(ball.centre(f.shape)), seed)
     run = Run(f, ball, replace(state, solver=solver), tol=0.0, max_iter=max_iter, record=0, certifies=False)
-    if written is not None:
-        written.restore(run)
+    if checkpoint is not None:
+        checkpoint.restore(run)
     with single_blas_thread():
         status = run_steps(run, callbacks)
-    assert isinstance(run.state, AlternatingState)
+    assert isinstance(run.state, ALSState)
     return run.state, status
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class ValidationSet:
     """Ratings that were held out, in the terms of the loss, and how models are judged on them."""
 
     held: Ratings
@@ -68,11 +68,11 @@ class HeldOut:
     weight: Array
 
     @classmethod
-    def of(cls, held: Ratings, fitted: Ratings, loss: Loss) -> HeldOut:
+    def of(cls, held: Ratings, fitted: Ratings, loss: Loss) -> ValidationSet:
         """From the ratings that were held out and the others, which say what is usual."""
         low, high = float(fitted.values.min()), float(fitted.values.max())
         if not is_squared(loss) and not loss.labels:
-            held = replace(held, values=np.clip(held.values, *usual_range(fitted.values, fitted.weight)))
+            held = replace(held, values=np.clip(held.values, *robust_range(fitted.values, fitted.weight)))
         weight = np.ones(len(held)) if held.weight is None else held.weight
         return cls(held, loss, (-math.inf, math.inf) if loss.labels else (low, high), weight / weight.sum())
 
@@ -93,7 +93,7 @@ class HeldOut:
         return mean > 2.0 * math.sqrt(float(self.weight**2 @ (gain - mean) ** 2))
 
 
-def usual_range(values: Array, weight: Array | None) -> tuple[float, float]:
+def robust_range(values: Array, weight: Array | None) -> tuple[float, float]:
     """The range of ratings that are no outliers."""
     centre, far = weighted_median(values, weight), OUTLIER * robust_scale(values, weight)
     return centre - far, centre + far
@@ -108,9 +108,9 @@ class PenaltyScore(NamedTuple):
     model: Factors
 
 
-def strengths_of(f: CompletionProblem) -> Array:
+def strength_path(f: CompletionProblem) -> Array:
     """The strengths of a path, from strong to weak."""
-    return np.asarray(FIRST * strongest(f) * FACTOR ** np.arange(POINTS))
+    return np.asarray(FIRST * max_strength(f) * FACTOR ** np.arange(POINTS))
 
 
 @dataclass
@@ -122,11 +122,11 @@ class PathSearch:
     score: Callable[[Factors], float]
     callbacks: Sequence[Any] = ()
     best: PenaltyScore | None = None
-    ended: bool = False
+    stopped: bool = False
 
     def fit(self, f: CompletionProblem, strength: float, before: PenaltyScore | None) -> PenaltyScore:
         """The model after a few sweeps with one strength."""
-        solver, state = Alternating(self.rank, strength), None
+        solver, state = ALS(self.rank, strength), None
         if before is not None:
             model = before.model
             model = model if before.implicit == f.implicit else transfer(f, model, strength)
@@ -134,7 +134,7 @@ class PathSearch:
         state, status = run_sweeps(f, solver, state, seed=self.seed, callbacks=self.callbacks, max_iter=SWEEPS)
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        self.ended |= status is Status.CALLBACK or expired()
+        self.stopped |= status is Status.CALLBACK or expired()
         model = Factors.of_point(f, state.x, state.sigma)
         return PenaltyScore(strength, f.implicit, self.score(model), model)
 
@@ -146,24 +146,29 @@ class PathSearch:
             scores.append(last.score)
             if self.best is None or last.score > self.best.score:
                 self.best = last
-            if self.ended or int(np.argmax(scores)) + PATIENCE < len(scores):
+            if self.stopped or int(np.argmax(scores)) + PATIENCE < len(scores):
                 break
         return scores
 
 
-def choose(
-    f: CompletionProblem, weights: Sequence[float], rank: int, seed: int, held: HeldOut, callbacks: Sequence[Any] = ()
+def select_penalty(
+    f: CompletionProblem,
+    weights: Sequence[float],
+    rank: int,
+    seed: int,
+    held: ValidationSet,
+    callbacks: Sequence[Any] = (),
 ) -> PenaltyScore:
     """The strength and the weight of implicit features with the best score; no matrix unless one is clearly better.
 
     The first weight has the whole path; the path of another begins before the best strength of the last one, with the
     best model so far. A callback that returns True ends the search.
     """
-    strengths, search, begin = strengths_of(f), PathSearch(rank, seed, held.score, callbacks), 0
+    strengths, search, begin = strength_path(f), PathSearch(rank, seed, held.score, callbacks), 0
     for weight in weights:
         scores = search.path(f.with_implicit(weight), strengths[begin:], search.best)
         begin = max(int(np.argmax(scores)) - PATIENCE, 0)
-        if search.ended:
+        if search.stopped:
             break
     best = search.best
     alone = Factors.zero(f.with_implicit(0.0), f.entries.offsets_only)
@@ -172,6 +177,6 @@ def choose(
     return PenaltyScore(strengths[0] / (FIRST * FACTOR), 0.0, held.score(alone), alone)
 
 
-def most_sweeps(weights: Sequence[float]) -> int:
-    """The largest number of sweeps that `choose` makes, for progress bars."""
+def count_path_sweeps(weights: Sequence[float]) -> int:
+    """The largest number of sweeps that `select_penalty` makes, for progress bars."""
     return SWEEPS * POINTS * len(weights)

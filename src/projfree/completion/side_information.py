@@ -40,7 +40,7 @@ class SideInformation:
 
     ``implicit`` is the weight of a square of B, zero without B, and ``weight`` that of the features, which have the
     shapes m x d and n x e. ``weights`` holds those of the columns of S and of the rows of T, ``counts`` how many of
-    these belong to B, and ``at_zero`` is the value of the squares at zero.
+    these belong to B, and ``zero_value`` is the value of the squares at zero.
     """
 
     def __init__(self, pattern: Pattern, implicit: float, features: Features, weight: float) -> None:
@@ -50,7 +50,7 @@ class SideInformation:
         each = zip(self.counts, widths, strict=True)
         self.weights = tuple(np.repeat([implicit, weight], [lines, width]) for lines, width in each)
         squares = [0.0 if table is None else math.fsum(table.values**2) for table in features]
-        self.at_zero = 2.0 * self.implicit * (pattern.count if implicit else 0) + weight * math.fsum(squares)
+        self.zero_value = 2.0 * self.implicit * (pattern.count if implicit else 0) + weight * math.fsum(squares)
 
     @property
     def any(self) -> bool:
@@ -63,11 +63,11 @@ class SideInformation:
         return len(self.weights[1]), len(self.weights[0])
 
     @cached_property
-    def known(self) -> tuple[OnPattern, OnPattern]:
+    def targets(self) -> tuple[OnPattern, OnPattern]:
         """What S and T are compared with, ``[B, F]`` and ``[B; H.T]``; B alone shares its pattern with the ratings."""
-        return self._known(0), self._known(1)
+        return self._target_block(0), self._target_block(1)
 
-    def _known(self, side: int) -> OnPattern:
+    def _target_block(self, side: int) -> OnPattern:
         at, table, values = self.pattern, self.features[side], np.broadcast_to(1.0, self.pattern.count)
         if table is None and self.implicit:
             return OnPattern(at, values)
@@ -83,10 +83,10 @@ class SideInformation:
         return OnPattern(pattern, values[order])
 
     @cached_property
-    def pulls(self) -> tuple[OnPattern, OnPattern]:
+    def gradients_at_zero(self) -> tuple[OnPattern, OnPattern]:
         """The gradients of the squares at zero, of the shapes of S and T."""
         found = []
-        for known, lines, q in zip(self.known, ("indices", "rows"), self.weights, strict=True):
+        for known, lines, q in zip(self.targets, ("indices", "rows"), self.weights, strict=True):
             if known.values.strides == (0,):  # B alone, in which all have one weight
                 found.append(OnPattern(known.pattern, np.broadcast_to(-2.0 * self.implicit, len(known.values))))
             else:
@@ -98,7 +98,7 @@ class SideInformation:
         m, n = self.pattern.shape
         return [(left[:m], right[n:], self.weights[0]), (right[:n], left[m:], self.weights[1])]
 
-    def _square(self, left: Array, right: Array) -> float:
+    def _squared_norm(self, left: Array, right: Array) -> float:
         """The weighted squares of S and T, for factors of the larger matrix."""
         parts = self._parts(left, right)
         return sum(float(np.sum((own.T @ own) * (far.T @ (far * q[:, None])))) for own, far, q in parts)
@@ -109,24 +109,24 @@ class SideInformation:
             return 0.0
         m, n = self.pattern.shape
         blocks = LowRank.of(left[:m], right[n:]), LowRank.of(left[m:], right[:n])
-        linear = sum(pull.inner(block) for pull, block in zip(self.pulls, blocks, strict=True))
-        return max(self.at_zero + linear + self._square(left, right), 0.0)
+        linear = sum(pull.inner(block) for pull, block in zip(self.gradients_at_zero, blocks, strict=True))
+        return max(self.zero_value + linear + self._squared_norm(left, right), 0.0)
 
     def tangent(self, left: Array, right: Array) -> Tangent:
-        """The tangent, of which `pulls` are left out of the gradient."""
+        """The tangent, of which `gradients_at_zero` are left out of the gradient."""
         (m, n), (below, beside), k = self.pattern.shape, self.extra, left.shape[1]
         (own0, far0, q0), (own1, far1, q1) = self._parts(left, right)
         lefts = np.block([[own0, np.zeros((m, k))], [np.zeros((below, k)), 2.0 * far1 * q1[:, None]]])
         rights = np.block([[np.zeros((n, k)), own1], [2.0 * far0 * q0[:, None], np.zeros((beside, k))]])
-        constant = self.at_zero - self._square(left, right)
+        constant = self.zero_value - self._squared_norm(left, right)
         squares = sizes = 0.0  # at least the weighted sum of squares, and the sum of the norms of the weighted matrices
         for own, far, q in ((own0, far0, q0), (own1, far1, q1)):
             size, lines = float(np.sum(own**2)), np.sum(far**2, axis=1)
             squares, sizes = squares + size * float(q @ lines), sizes + math.sqrt(size * float(q**2 @ lines))
         # Gram matrices add as many terms as there are rows, and products of their entries may cancel.
         units = m + n + below + beside + 8.0 * k + 16.0
-        error = UNIT * (units * (self.at_zero + squares) + abs(constant))
-        moved = sum(pull.size() for pull in self.pulls) + 2.0 * sizes
+        error = UNIT * (units * (self.zero_value + squares) + abs(constant))
+        moved = sum(pull.size() for pull in self.gradients_at_zero) + 2.0 * sizes
         return Tangent(self.value(left, right), constant, LowRank.of(lefts, rights), error, 8.0 * UNIT * moved)
 
     def fingerprint(self) -> str:
@@ -136,10 +136,10 @@ class SideInformation:
         return short_hash(f"side information {self.implicit!r}", *parts)
 
 
-class Blocks(Structured):
+class BlockMatrix(Structured):
     """Matrices on patterns as blocks of a larger matrix, which may share a pattern: that saves memory.
 
-    Each has its first row and column. Blocks that share a row or a column begin there together, and have as many.
+    Each has its first row and column. BlockMatrix that share a row or a column begin there together, and have as many.
     """
 
     def __init__(self, shape: tuple[int, ...], blocks: list[tuple[OnPattern, int, int]]) -> None:
@@ -153,13 +153,13 @@ class Blocks(Structured):
     def _places(self) -> list[tuple[OnPattern, slice, slice]]:
         return [(part, slice(i, i + part.shape[0]), slice(j, j + part.shape[1])) for part, i, j in self.blocks]
 
-    def __mul__(self, a: Any) -> Blocks:
-        return Blocks(self.shape, [(part * a, i, j) for part, i, j in self.blocks])
+    def __mul__(self, a: Any) -> BlockMatrix:
+        return BlockMatrix(self.shape, [(part * a, i, j) for part, i, j in self.blocks])
 
-    def plus(self, others: list[Any]) -> Blocks:
+    def plus(self, others: list[Any]) -> BlockMatrix:
         """The sum with others of the same blocks."""
         each = zip(*(one.blocks for one in (self, *others)), strict=True)
-        return Blocks(self.shape, [(added([part for part, *_ in same]), *same[0][1:]) for same in each])
+        return BlockMatrix(self.shape, [(added([part for part, *_ in same]), *same[0][1:]) for same in each])
 
     def times(self, block: Array) -> Array:
         out = np.zeros((self.shape[0], block.shape[1]))
@@ -181,12 +181,12 @@ class Blocks(Structured):
                 out[first - start : last - start, cols] = part.slab(first - rows.start, last - rows.start)
         return out
 
-    def scaled(self, rows: Array, cols: Array) -> Blocks:
+    def scaled(self, rows: Array, cols: Array) -> BlockMatrix:
         each = zip(self._places, self.blocks, strict=True)
-        return Blocks(self.shape, [(part.scaled(rows[i], cols[j]), *at[1:]) for (part, i, j), at in each])
+        return BlockMatrix(self.shape, [(part.scaled(rows[i], cols[j]), *at[1:]) for (part, i, j), at in each])
 
     def inner(self, other: Any) -> float:
-        if isinstance(other, Blocks):
+        if isinstance(other, BlockMatrix):
             return sum(one.inner(two) for (one, *_), (two, *_) in zip(self.blocks, other.blocks, strict=True))
         if other.parts() != [other]:
             return float(sum(self.inner(part) for part in other.parts()))

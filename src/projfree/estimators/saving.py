@@ -145,7 +145,7 @@ def _build_model(tree: Any) -> Any:
         plain = name.isidentifier() and name.endswith("_") and not name.startswith("_")
         require(plain and not hasattr(cls, name), f"{shown(name)} is no fitted attribute")
         setattr(model, name, decode(value, types))
-    getattr(model, "_check_parts", partial(check_linear_model, model))()
+    getattr(model, "_check_fitted", partial(check_linear_model, model))()
     if tree.get("encoder") is None:
         return model
     from sklearn.pipeline import Pipeline
