@@ -1,1 +1,1 @@
-"""Matrix completion: ratings in, ratings and recommendations out, with a certificate."""
+"""Matrix completion from ratings, with recommendations and a certificate."""

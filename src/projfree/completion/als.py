@@ -1,4 +1,4 @@
-r"""ALS ridge regressions for completion with a Schatten penalty.
+r"""Alternating least squares (ALS) for matrix completion with a Schatten penalty.
 
 With the weighted matrix :math:`Y = P \Sigma Q^T` and
 :math:`\sigma^p \le \tfrac p2 s^{p-2}\sigma^2 + \text{const}` the problem
@@ -12,12 +12,11 @@ ridge :math:`\rho_j = \lambda\,\sigma_j^{p-1}` (and likewise in R). Row i of L a
 .. math:: \sum_{t \in \text{row } i} \omega_t\,(L_i \cdot R_{j_t} + b_i - e_t)^2 + \tfrac{L_\ell}{2}\,\kappa b_i^2
           + d_i^2 \sum_c \rho_c L_{ic}^2,
 
-where e is the target minus the other offsets; a loss other than squares is majorised by its largest curvature
-:math:`L_\ell` at the current predictions. The squares of side information give all rows one Gram matrix and each row a
-right-hand side. At a fixed point :math:`\|\nabla\|_* = 2\lambda \|Y\|_{S_p}^{p-1}`: the answer also minimises over the
-ball of its own norm, up to the rank, and the certificate of the convex problem measures how closely.
-
-References
+where e is the target minus the other offsets. A loss other than squares is majorised by a quadratic with its largest
+curvature :math:`L_\ell` at the current predictions. Side information adds one Gram matrix that all rows share, and a
+right-hand side for each row. At a fixed point :math:`\|\nabla\|_* = 2\lambda \|Y\|_{S_p}^{p-1}`: up to the limit on the
+rank, the solution also minimises over the ball of its own norm, and the certificate of the convex problem bounds its
+distance from the optimum.
 ----------
 Hastie, Mazumder, Lee, Zadeh (2015), Matrix completion and low-rank SVD via fast alternating least squares.
 """
@@ -42,23 +41,24 @@ from projfree.runtime import parallel_for_rows, single_blas_thread
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
 
-#: The first strength of a penalty that follows a radius, as a part of the strongest.
+#: Initial strength of the penalty, if it is adapted to a radius, relative to the largest useful strength.
 INITIAL_SHARE = 0.3
-#: Strengths and ridges stay above this part of their scale, so that the regressions have unique answers.
+#: Smallest strength and ridge relative to their scale, so that the regressions have unique solutions.
 MIN_SHARE = 1e-9
-#: The size of random factors for targets of the unit, small beside what a first sweep finds.
+#: Scale of the random initial factors, for targets of unit size.
 INITIAL_SCALE = 0.1
-#: Emptied components restart at this part of the largest entry: three sweeps can then grow them to their size.
-RESTART = 0.03
-#: From so many ratings on regressions are in single precision, which halves their memory traffic.
+#: Scale of restarted components relative to the largest entry: three sweeps can then grow them to their size.
+RESTART_SCALE = 0.03
+#: Number of ratings from which the regressions use single precision, to halve the memory traffic.
 MIN_SINGLE_PRECISION = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class ALSState(State):
-    """A state with the strength of the penalty, now and at first, and the singular values of the weighted matrix.
+    """State of ALS: the current and the initial strength of the penalty, and the singular values of the weighted
+    matrix.
 
-    The strengths are NaN before the first sweep that has to find one.
+    The strengths are NaN until the first sweep determines them.
     """
 
     strength: float
@@ -68,17 +68,17 @@ class ALSState(State):
 
 @dataclass(frozen=True, repr=False)
 class ALS(Solver):
-    r"""Ridge regressions of the rows of a factored matrix, then of its columns, both with their offsets.
+    r"""Alternate between ridge regressions of the row factors and of the column factors, each with its offsets.
 
-    Iterates may lie outside the ball. Cost of a sweep: ratings times rank, and lines times the square of the rank.
+    Iterates may lie outside the ball. A sweep costs ratings times rank, plus rows and columns times the squared rank.
 
     Parameters
     ----------
     rank : int
-        Components.
+        Number of components.
     penalty : float, optional
-        The strength :math:`\lambda\sigma_1^{p-1}` of the penalty, that of the leading component, of which good ones
-        hardly depend on p. By default it is adapted until the norm of the iterate is the ball's radius.
+        The strength :math:`\lambda\sigma_1^{p-1}` of the penalty, which is the ridge of the leading component; good
+        values hardly depend on p. By default it is adapted until the norm of the iterate equals the radius of the ball.
     """
 
     rank: int = 40
@@ -90,7 +90,7 @@ class ALS(Solver):
             positive("ALS(penalty=...)", self.penalty)
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> ALSState:
-        """The start if it has components, else small random ones."""
+        """Return the state of ``start``, or of small random factors if ``start`` is zero."""
         assert isinstance(f, CompletionProblem)
         model = Factors.of_point(f, start)
         if not start.w.any():
@@ -101,13 +101,13 @@ class ALS(Solver):
         return self.make_state(f, model, seed)
 
     def make_state(self, f: CompletionProblem, model: Factors, seed: int = 0, strength: float = math.nan) -> ALSState:
-        """The state of a model."""
+        """Return the state of a model."""
         strength = self.penalty or strength
         x = model.point(f)
         return ALSState(t=0, x=x, seed=seed, strength=strength, first=strength, sigma=model.sigma)
 
     def resume(self, f: CompletionProblem, model: Factors, seed: int, strength: float = math.nan) -> ALSState:
-        """The state of a model in which components that a strong penalty has emptied are small and random again."""
+        """Return the state of a model, with vanished components replaced by small random ones."""
         model = balance(f, model)
         dead = model.sigma <= 1e-3 * max(float(model.sigma.max(initial=0.0)), 1e-300)
         if dead.any():
@@ -115,7 +115,7 @@ class ALS(Solver):
             lefts[:, dead] = 0.0  # so that the matrix, and its norm, are those of the others
             largest = max(float(np.abs(rights).max()), INITIAL_SCALE * math.sqrt(f.entries.unit))
             noise = np.random.default_rng(seed).standard_normal((len(rights), int(dead.sum())))
-            rights[:, dead] = RESTART * largest * noise
+            rights[:, dead] = RESTART_SCALE * largest * noise
             model = replace(model, lefts=lefts, rights=rights, sigma=np.where(dead, 0.0, model.sigma))
         return self.make_state(f, model, seed, strength)
 
@@ -124,44 +124,44 @@ class ALS(Solver):
         assert isinstance(f, CompletionProblem)
         strength = INITIAL_SHARE * max_strength(f) if math.isnan(state.strength) else state.strength
         first = state.first if math.isfinite(state.first) else strength
-        with single_blas_thread():  # products with few columns, beside threads of `parallel_for_rows`
+        with single_blas_thread():  # `parallel_for_rows` has its own threads
             model = sweep(f, Factors.of_point(f, state.x, state.sigma).cast(regression_dtype(f)), strength)
-        if self.penalty is None:  # the norm falls more slowly than the strength grows: the ratio is a safe factor
+        if self.penalty is None:  # multiplying by norm / radius is safe: the norm decreases more slowly than 1/strength
             radius: float = ball.radius  # type: ignore[attr-defined]  # the ball of the problem
             strength *= float(np.clip(lp_norm(model.sigma, f.p) / radius, 0.5, 2.0))
             strength = max(strength, min_strength(f, first))
         return replace(state, t=state.t + 1, x=model.point(f), strength=strength, first=first, sigma=model.sigma)
 
 
-def precision(f: CompletionProblem) -> Any:
-    """The floating-point type of the regressions."""
+def regression_dtype(f: CompletionProblem) -> Any:
+    """Return the floating-point type of the regressions."""
     return np.dtype(np.float32 if f.n >= MIN_SINGLE_PRECISION else np.float64)
 
 
 def sweep(f: CompletionProblem, model: Factors, strength: float) -> Factors:
-    """The model after regressions of all rows and then of all columns."""
+    """Update all rows and then all columns."""
     for side in (0, 1):
         scale = (f.rows, f.cols)[side][: f.entries.pattern.shape[side]] ** 2
         model = update_factors(f, model, side, strength * relative_ridge(model.sigma, f.p), scale)
         (every, users, items), means = f.entries.kinds, (model.rows.mean(), model.cols.mean())
-        if every:  # the ridge is smallest if the offset of all takes what rows and columns share
+        if every:  # moving the mean row and column offsets to the common offset minimises the ridge penalty
             row, col = float(users * means[0]), float(items * means[1])
             model = replace(model, shift=model.shift + row + col, rows=model.rows - row, cols=model.cols - col)
-        if side == 1 or f.p > 1.0:  # for p = 1 all components have one ridge, in any basis
+        if side == 1 or f.p > 1.0:  # for p = 1 the ridge of all components is equal, in any basis
             model = balance(f, model)
     return model
 
 
 def relative_ridge(sigma: Array, p: float) -> Array:
-    """The ridge of each component, relative to that of the first; for p > 1 it would vanish with the component."""
+    """Return the ridge of each component relative to the first; bounded below, as for p > 1 it would vanish."""
     relative: Array = np.maximum(sigma / max(float(sigma.max(initial=0.0)), 1e-300), MIN_SHARE) ** (p - 1.0)
     return relative
 
 
 def balance(f: CompletionProblem, model: Factors) -> Factors:
-    """The same matrix with the root of its weighted singular values in both factors.
+    """Rotate the factors so that both carry the square roots of the weighted singular values; the matrix is the same.
 
-    From Gram matrices: their rounding affects the balance of the factors, but not their product.
+    They are computed from Gram matrices, whose rounding errors affect the balance of the factors but not their product.
     """
     r, back = _gram_root(gram_matrix(model.lefts, f.rows))
     s, there = _gram_root(gram_matrix(model.rights, f.cols))
@@ -172,18 +172,18 @@ def balance(f: CompletionProblem, model: Factors) -> Factors:
 
 
 def _gram_root(gram: Array) -> tuple[Array, Array]:
-    """``R`` with ``R.T @ R`` the Gram matrix, and its pseudo-inverse."""
+    """Return R with ``R.T @ R`` equal to the Gram matrix, and the pseudo-inverse of R."""
     squares, vectors = np.linalg.eigh(gram)
     real = squares > len(squares) * EPS * max(float(squares[-1]), 1e-300)
     roots = np.where(real, np.sqrt(np.where(real, squares, 1.0)), 0.0)
     return roots[:, None] * vectors.T, vectors * np.where(real, 1.0 / np.where(real, roots, 1.0), 0.0)
 
 
-# ---------------------------------------------------------------- strengths
+# ---------------------------------------------------------------- strength of the penalty
 
 
 def max_strength(f: CompletionProblem) -> float:
-    """The strength from which on the matrix of the ratings alone is zero for p = 1."""
+    """Return the smallest strength for which the matrix is zero, for p = 1 and without side information."""
     e, (m, n) = f.entries, f.entries.pattern.shape
     slope = e.s * e.loss.derivative(e.offsets(e.offsets_only), e.y)
     gradient = OnPattern(e.pattern, 0.5 * f.n * slope).scaled(1.0 / f.rows[:m], 1.0 / f.cols[:n])
@@ -192,14 +192,14 @@ def max_strength(f: CompletionProblem) -> float:
 
 
 def min_strength(f: CompletionProblem, first: float) -> float:
-    """The lowest strength of a penalty that begins with ``first``."""
+    """Return the lower bound of an adapted strength."""
     return MIN_SHARE * max(first, math.sqrt(f.n * f.side.zero_value))
 
 
 def estimate_strength(f: CompletionProblem, model: Factors) -> float:
-    r"""The strength of the penalty whose minimiser a minimiser over the ball is.
+    r"""Return the strength for which a minimiser over the ball also minimises the penalised problem.
 
-    With the gradient G of the mean over n ratings, :math:`-n \langle G, Y\rangle = 2 \lambda \|Y\|_{S_p}^p`.
+    With G the gradient of the mean over n ratings, :math:`-n \langle G, Y\rangle = 2 \lambda \|Y\|_{S_p}^p`.
     """
     powers = float(np.sum(model.sigma**f.p))
     if not powers:
@@ -214,9 +214,9 @@ def estimate_strength(f: CompletionProblem, model: Factors) -> float:
 
 
 def surrogate_targets(f: CompletionProblem, model: Factors, side: int) -> tuple[Array, Array]:
-    """Targets and weights of the squares that majorise the loss at the predictions of a model.
+    """Return targets and weights of the least-squares problem that majorises the loss at the current predictions.
 
-    In the order of rows or of columns. Those of squares do not depend on the model, and are kept.
+    They are in row order (``side`` 0) or column order (1). For the squared loss they are constant, and cached.
     """
     e, kind = f.entries, regression_dtype(f)
     cache: dict[int, tuple[Array, Array]] = e.regressions
@@ -227,7 +227,7 @@ def surrogate_targets(f: CompletionProblem, model: Factors, side: int) -> tuple[
         u = LowRank.of(model.left, model.right).on_places(e.pattern) + e.offsets(model.offsets)
         target = u - e.loss.derivative(u, e.y) / e.loss.smoothness
     order = slice(None) if side == 0 else e.pattern.by_column[2]
-    share = np.broadcast_to(kind.type(curvature), f.n)  # takes no memory
+    share = np.broadcast_to(kind.type(curvature), f.n)  # a view of one number
     pair = target[order].astype(kind), share if weight is None else (weight[order] * (f.n * curvature)).astype(kind)
     if is_squared(e.loss):
         cache[side] = pair
@@ -235,10 +235,10 @@ def surrogate_targets(f: CompletionProblem, model: Factors, side: int) -> tuple[
 
 
 def update_factors(f: CompletionProblem, model: Factors, side: int, ridge: Array, scale: Array) -> Factors:
-    """The model after the regressions of rows (``side`` 0) or columns (1), which start from the model.
+    """Update the factors and offsets of all rows (``side`` 0) or columns (1), starting from the current ones.
 
-    ``ridge`` is the penalty of each component, and ``scale`` its factor for each row or column of the matrix, which is
-    one for those of side information.
+    ``ridge`` is the penalty of each component. ``scale`` multiplies it for each row or column; it is one for those of
+    side information.
     """
     from projfree.completion.kernels import ridge_rows
 
@@ -251,11 +251,11 @@ def update_factors(f: CompletionProblem, model: Factors, side: int, ridge: Array
     target, weight = surrogate_targets(f, model, side)
     side_targets, free = f.side.targets[side], int(e.kinds[1 + side])
     weights = f.n * f.side.weights[side]
-    extra = extra[: len(weights)]  # a new user may have no features, which stand behind the lines of B
+    extra = extra[: len(weights)]  # the features come last, and a new user may have none
     shared, change = diagonalize(gram_matrix(extra, np.sqrt(weights)), ridge)
     change, other = change.astype(kind), other.astype(kind, copy=False)
 
-    def columns(offset: Any, factor: Array) -> Array:  # the offset is the first coordinate of a regression
+    def columns(offset: Any, factor: Array) -> Array:  # prepend the coordinate of the offset
         return np.hstack([np.full((len(factor), 1), np.reshape(offset, (-1, 1)), kind)[:, :free], factor])
 
     table, out = (
@@ -275,7 +275,7 @@ def update_factors(f: CompletionProblem, model: Factors, side: int, ridge: Array
 
 
 def side_factors(f: CompletionProblem, other: Array, side: int, ridge: Array) -> Array:
-    """The factors of the rows of T, given those of items (``side`` 0), or of the columns of S: all one regression."""
+    """Solve for the factors of the rows of T (``side`` 0) or the columns of S (1), in one regression."""
     kind, first, targets = regression_dtype(f), f.side.counts[1 - side], f.side.targets[1 - side]
     factors = np.zeros((len(f.side.weights[1 - side]), len(ridge)), kind)
     if len(factors):
@@ -291,9 +291,10 @@ def side_factors(f: CompletionProblem, other: Array, side: int, ridge: Array) ->
 def transfer(
     f: CompletionProblem, model: Factors, strength: float, users: Array | None = None, items: Array | None = None
 ) -> Factors:
-    """The model for a problem with other side information, or where users and items have moved to new places.
+    """Convert a model to a problem with other side information, or with further users and items.
 
-    New users and items are zero, and the factors beyond the ratings are regressed on the others.
+    ``users`` and ``items`` are the new indices of the old ones. New users and items get zero factors; the factors of
+    side information are regressed on the others.
     """
     m, n = f.entries.pattern.shape
 
@@ -311,7 +312,7 @@ def transfer(
 
 
 def multiply_block(matrix: OnPattern, block: Array, side: int, kind: Any, transposed: bool = False) -> Array:
-    """A known block of side information times ``block``: of S for side 0, of the transpose of T for side 1."""
+    """Multiply the targets of S (``side`` 0) or of the transpose of T (1) by ``block``."""
     from projfree.numerics.entries_kernels import times_block
 
     at, values = matrix.pattern, matrix.values
@@ -323,10 +324,10 @@ def multiply_block(matrix: OnPattern, block: Array, side: int, kind: Any, transp
 
 
 def diagonalize(gram: Array, ridge: Array) -> tuple[Array, Array]:
-    r"""Coordinates in which a penalty is the identity and a Gram matrix is diagonal: this diagonal, and C.
+    r"""Diagonalise a Gram matrix G and a ridge simultaneously; return the diagonal :math:`\Lambda` and the basis C.
 
-    With :math:`x = C z`, :math:`C^T \mathrm{diag}(\rho)\,C = I` and :math:`C^T G C` diagonal, no row multiplies by the
-    Gram matrix, and the inverse of the sum is :math:`C (1 + \Lambda)^{-1} C^T`, which is never singular.
+    :math:`C^T \mathrm{diag}(\rho)\,C = I` and :math:`C^T G C = \Lambda` for :math:`x = C z`. So no row multiplies by G,
+    and the inverse of the sum is :math:`C (1 + \Lambda)^{-1} C^T`, which always exists.
     """
     root = 1.0 / np.sqrt(np.maximum(ridge, max(EPS * float(np.trace(gram)), 1e-300)))
     values, vectors = np.linalg.eigh(root[:, None] * gram * root)
@@ -334,7 +335,7 @@ def diagonalize(gram: Array, ridge: Array) -> tuple[Array, Array]:
 
 
 def gram_matrix(factor: Array, weights: Array | None = None) -> Array:
-    """``(D F)^T D F`` in double precision."""
+    """Return ``(D F)^T D F`` in double precision, with D the diagonal matrix of ``weights``."""
     rows = factor.astype(np.float64, copy=False) if weights is None else factor * weights[:, None]
     gram: Array = rows.T @ rows
     return gram

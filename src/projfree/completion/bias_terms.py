@@ -1,4 +1,4 @@
-r"""The mean loss at observed entries, with offsets of rows, of columns and of all entries minimised out.
+r"""The mean loss at observed entries, minimised over the offsets (bias terms) of rows, columns and all entries.
 
 .. math:: F(X) = \min_b \sum_i s_i\,\ell\big(X_{r_i c_i} + o_i(b), y_i\big) + \tfrac12 \kappa \|b\|^2, \qquad
           o_i(b) = \text{base} + b_0 + b_{r_i} + b_{c_i}
@@ -8,7 +8,7 @@ For any b, with :math:`r_i = s_i\ell'` and h its sums over all entries, rows and
 .. math:: F(X') \ge \sum_i (s_i\ell_i - r_i (u_i + o_i)) - \tfrac{1}{2\kappa}\|h\|^2 + \text{base} \sum_i r_i
                   + \langle A^T r, X'\rangle,
 
-which is what a tangent here is: valid however inexactly the offsets were found, and sharp if they are optimal.
+This is the tangent used here. It is valid for any offsets b, and tight if they are optimal.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 
-#: The least penalty of an offset, in ratings: bounds divide by it.
+#: Smallest ridge of an offset, in ratings, because bounds divide by it.
 MIN_RIDGE = 1e-6
-#: Entries whose losses are computed at once, so that temporary arrays are short.
+#: Number of entries that are processed at a time, to limit temporary arrays.
 BLOCK = 1 << 18
-#: The part of the value by which offsets may miss their best one; bounds feel the root of it.
+#: Relative tolerance of the minimisation over offsets; the error of bounds is its square root.
 OFFSET_TOL = 1e-16
 
 
 class Tangent(NamedTuple):
-    """A value and a tangent, with bounds on the rounding of its constant and on the norm of that of its gradient."""
+    """A value and a tangent, with bounds on the rounding errors of its constant and (in norm) of its gradient."""
 
     value: float
     constant: float
@@ -45,10 +45,11 @@ class Tangent(NamedTuple):
 
 
 class ObservedLoss:
-    """The weighted mean of a loss over observed entries, as a function of their predictions without offsets.
+    """Weighted mean of a loss over observed entries, as a function of the predictions without offsets.
 
-    The loss has one prediction, is convex and has a largest curvature. The ``ridge`` of an offset counts as that many
-    ratings of zero; ``kinds`` says whether there are offsets for all, for rows, for columns; ``base`` is added to all.
+    The loss must be elementwise and convex with bounded curvature. The ``ridge`` of an offset is equivalent to this
+    number of ratings of zero. ``kinds`` selects a common offset, row offsets and column offsets. ``base`` is a constant
+    that is added to all predictions.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class ObservedLoss:
         self.ridge, self.kinds, self.base = at_least("ridge", ridge, MIN_RIDGE), kinds, float(base)
         self.n = len(y)
         self.kappa = loss.smoothness * self.ridge / self.n
-        #: The targets and weights of regressions of rows and of columns, for squares, where they stay the same.
+        #: Cache of the regression targets and weights of rows and columns, which are constant for squares.
         self.regressions: dict[int, Any] = {}
 
     @property
@@ -80,7 +81,7 @@ class ObservedLoss:
         return 1.0 / self.n if self.weight is None else self.weight
 
     def offsets(self, b: Array) -> Array:
-        """The base and the offsets at each entry."""
+        """Return the base plus the offsets at each entry."""
         m, at = self.pattern.shape[0], self.pattern
         out = np.full(self.n, self.base + b[0])
         if self.kinds[1]:
@@ -90,7 +91,7 @@ class ObservedLoss:
         return out
 
     def sums(self, r: Array) -> Array:
-        """The sums of ``r`` over all entries, those of each row and of each column; zero for offsets that are not."""
+        """Return the sums of ``r`` over all entries, each row and each column; zero without such an offset."""
         (m, n), at = self.pattern.shape, self.pattern
         out = np.zeros(1 + m + n)
         if self.kinds[0]:
@@ -102,16 +103,16 @@ class ObservedLoss:
         return out
 
     def penalty(self, b: Array) -> float:
-        """What the offsets add to the value."""
+        """Return the ridge penalty of the offsets."""
         return 0.5 * self.kappa * float(b @ b)
 
     def best_offsets(self, u: Array, start: Array | None = None) -> Array:
-        """The offsets that are best beside predictions, up to a part `OFFSET_TOL` of the value: Newton's method."""
+        """Minimise over the offsets for given predictions, by Newton's method."""
         m, n = self.pattern.shape
         b = np.zeros(1 + m + n) if start is None or len(start) != 1 + m + n else start
         value, slope = self._value_and_slope(u, b)
-        for _ in range(60):  # few are needed; each is a whole descent step
-            # By the ridge, the value is at most |slope|^2 / (2 kappa) above its minimum over the offsets.
+        for _ in range(60):  # usually a few steps suffice
+            # By strong convexity, the value is at most |slope|^2 / (2 kappa) above its minimum over the offsets.
             allowed, size = OFFSET_TOL * abs(value), float(slope @ slope)
             if 0.5 * size / self.kappa <= allowed or expired():
                 break
@@ -121,13 +122,13 @@ class ObservedLoss:
             while there[0] > value - 0.1 * length * expected + 1e-14 * abs(value) and length > 1e-6:
                 length *= 0.5
                 there = self._value_and_slope(u, b - length * step)
-            if there[0] >= value and float(there[1] @ there[1]) >= size:  # nothing but rounding is left
+            if there[0] >= value and float(there[1] @ there[1]) >= size:  # only rounding errors are left
                 break
             b, (value, slope) = b - length * step, there
         return b
 
     def _value_and_slope(self, u: Array, b: Array) -> tuple[float, Array]:
-        """The value with offsets and its derivative in them."""
+        """Return the value for given offsets, and its gradient with respect to them."""
         r, losses = self._with_offsets(u, b), 0.0
         for part, s in self._blocks():
             losses += float(np.sum(s * self.loss.value(r[part], self.y[part])))
@@ -135,19 +136,19 @@ class ObservedLoss:
         return losses + self.penalty(b), self.sums(r) + self.kappa * b
 
     def _with_offsets(self, u: Array, b: Array) -> Array:
-        """Predictions with offsets."""
+        """Return the predictions plus offsets."""
         full = self.offsets(b)
         full += u
         return full
 
     def _blocks(self) -> Iterator[tuple[slice, Any]]:
-        """Ranges of entries and their weights: few arrays are as long as all entries."""
+        """Yield ranges of entries and their weights, to avoid temporary arrays over all entries."""
         for start in range(0, self.n, BLOCK):
             part = slice(start, start + BLOCK)
             yield part, 1.0 / self.n if self.weight is None else self.weight[part]
 
     def _newton_step(self, u: Array, b: Array, slope: Array, tolerance: float) -> Array:
-        """Solve for the curvature of the loss at offsets ``b``: conjugate gradients, scaled by the diagonal."""
+        """Solve for a Newton step by conjugate gradients with a diagonal preconditioner."""
         from scipy.sparse.linalg import LinearOperator, cg
 
         h = self._with_offsets(u, b)
@@ -167,11 +168,11 @@ class ObservedLoss:
         return np.asarray(step)
 
     def value(self, u: Array, b: Array) -> float:
-        """The value with given offsets."""
+        """Return the value for given offsets."""
         return self._value_and_slope(u, b)[0]
 
     def tangent(self, u: Array, b: Array) -> Tangent:
-        """The tangent, whose gradient is given at the observed entries."""
+        """Return the tangent; its gradient holds the values at the observed entries."""
         full, r = self._with_offsets(u, b), np.empty(self.n)
         value = size = along = along_size = square = 0.0
         for part, s in self._blocks():
@@ -185,7 +186,7 @@ class ObservedLoss:
         h, slope, sizes = self.sums(r), float(r.sum()), self.sums(np.abs(r, out=full))
         drop = 0.5 * float(h @ h) / self.kappa
         constant = value - along + self.base * slope - drop
-        # Sums of n terms, however they are added up, and derivatives and losses, which are right to some units.
+        # Rounding errors of sums of n terms in any order, and of losses and derivatives.
         unit = UNIT * (self.n + 2.0 * self.loss.rounding + 8.0)
         terms = size + along_size + 2.0 * abs(self.base) * float(full.sum())
         terms += float(np.abs(h) @ sizes) / self.kappa + drop
@@ -195,25 +196,26 @@ class ObservedLoss:
 
     @cached_property
     def offsets_only(self) -> Array:
-        """The best offsets without a matrix."""
+        """The optimal offsets if the matrix is zero."""
         return self.best_offsets(np.zeros(self.n))
 
     @cached_property
     def value_without_offsets(self) -> float:
-        """The mean loss if every prediction is the base."""
+        """The mean loss if each prediction is the base."""
         return float(np.sum(self.s * self.loss.value(np.full(self.n, self.base), self.y)))
 
     @cached_property
     def target_norm(self) -> float:
-        """The Euclidean norm of the targets about the base, each at most as far as the loss lets it pull."""
+        """Euclidean norm of the targets minus the base, clipped for losses with bounded slope."""
         slope = self.loss.derivative(np.full(self.n, self.base), self.y)
         return float(np.linalg.norm(slope)) / self.loss.smoothness
 
     @property
     def unit(self) -> float:
-        """The size of a target in steps of 1,024: one for ratings of usual sizes.
+        """The magnitude of a target, rounded to a power of 1,024: one for usual ratings.
 
-        Factors begin with its root, so that the sweeps do the same for ratings in any unit.
+        The initial factors are proportional to its square root, so that sweeps do not depend on the unit of the
+        ratings.
         """
         size = self.target_norm / math.sqrt(self.n)
         return float(1024.0 ** round(math.log(size, 1024.0))) if size > 0.0 else 1.0

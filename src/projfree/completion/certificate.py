@@ -1,4 +1,4 @@
-"""How far a model is from optimal: the bound of the convex problem at its point, and the solver that closes the gap."""
+"""Certificates of completed matrices, and the convex solver that reduces their gap."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from projfree.run.loop import LEAST_SCALE
 from projfree.runtime import single_blas_thread
 from projfree.sets import schatten
 
-#: Up to so many users and items together, a sharp bound takes about a second of one processor.
+#: Largest ``min(shape)`` for which a tight bound is computed by default; it takes about a second.
 MAX_SHARP_SIZE = 3000
-#: What a value may err by, relative to that without a model: a bound above it by more belongs to another problem.
+#: Rounding error of a value relative to that of the zero matrix; a bound above it reveals another problem.
 ROUNDING = 1e-12
 
 
 class CertifiedModel(NamedTuple):
-    """A model inside the ball, its value, and a proven bound on the minimum over the ball."""
+    """A model inside the ball, its value, a lower bound on the minimum over the ball, and the relative gap."""
 
     factors: Factors
     value: float = math.nan
@@ -34,10 +34,10 @@ class CertifiedModel(NamedTuple):
 
 
 def certify(f: CompletionProblem, model: Factors, radius: float, sharp: bool) -> CertifiedModel:
-    """The certificate of a model, scaled into the ball and with its best offsets.
+    """Scale a model into the ball, optimise its offsets, and compute its certificate.
 
-    The bound is always valid. With ``sharp``, and for small matrices, it comes from all singular values of the
-    gradient, or for p = 1 from the largest one; else from its Frobenius norm, which costs a few products.
+    The bound is always valid. With ``sharp``, and for small matrices, it uses all singular values of the gradient (the
+    largest one for p = 1); else its Frobenius norm, which costs a few products.
     """
     ball, sharp = f.ball(radius), sharp or min(f.shape) <= MAX_SHARP_SIZE
     with single_blas_thread():
@@ -51,16 +51,16 @@ def certify(f: CompletionProblem, model: Factors, radius: float, sharp: bool) ->
 
 
 def relative_gap(f: CompletionProblem, value: float, bound: float) -> float:
-    """The gap over the value, or over a millionth of the mean loss of the base, which is no less than that of zero."""
+    """Return the gap relative to the value, or to a millionth of the value at zero if that is larger."""
     return (value - bound) / max(abs(value), 1e-6 * (f.entries.value_without_offsets + f.side.zero_value), LEAST_SCALE)
 
 
 def reduce_gap(
     f: CompletionProblem, current: CertifiedModel, radius: float, tol: float, callbacks: Sequence[Any], max_iter: int
 ) -> tuple[CertifiedModel, Result]:
-    """Go on with accelerated projected gradients; the value does not rise, and the bound does not fall."""
+    """Continue by accelerated projected gradients; the value does not increase, and the bound does not decrease."""
     time_left = remaining()
-    with deadline(None, ignore_outer=True):  # the check at exit is outside of the limit, as that of every run
+    with deadline(None, ignore_outer=True):  # the time limit does not include the final verification
         result = minimize(
             f,
             f.ball(radius),

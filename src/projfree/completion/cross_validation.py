@@ -1,4 +1,4 @@
-"""`MatrixCompletionCV`: the penalty and the exponent by cross-validation along warm-started paths."""
+"""`MatrixCompletionCV`: choose the penalty and the exponent by cross-validation along warm-started paths."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ RULES = ("best", "one_standard_error")
 class MatrixCompletionCV(MatrixCompletion):
     """`MatrixCompletion` with the exponent and the penalty chosen by cross-validation.
 
-    For each exponent a path of penalties, from strong to weak and each point begun at the last, is fitted to the
-    ratings outside a fold and judged on those inside; a path ends when its score has not improved for two points. What
-    a fold predicts comes from the ratings outside of it alone, so that users of whom it holds all ratings count as new.
-    All ratings are then fitted with the best exponent and penalty. For a list of radii use scikit-learn's
-    ``GridSearchCV(MatrixCompletion(), {"radius": radii})``.
+    For each exponent and fold, a warm-started path of penalties, from strong to weak, is fitted to the training ratings
+    and scored on the test ratings. A path ends when its score has not improved for two points. Users whose ratings are
+    all in the test part count as new users. The final fit uses all ratings with the best exponent and penalty. To
+    choose from a list of radii, use ``GridSearchCV(MatrixCompletion(), {"radius": radii})`` of scikit-learn.
 
     Parameters
     ----------
     p : float or sequence of float
         The exponent, or several to choose from.
     cv : int, splitter or iterable, optional
-        How ratings are split, as in scikit-learn, by default into 5 folds. A number of folds is shuffled, because
-        ratings are often sorted by user.
+        How to split the ratings, as in scikit-learn; 5 folds by default. With a number of folds the ratings are
+        shuffled, because files are often sorted by user.
     scoring : str or callable, optional
-        What is maximised, given pairs and their ratings; by default `score`.
+        The score to maximise, a function of pairs and their ratings; by default `score`.
     rule : {"best", "one_standard_error"}
-        The penalty with the best mean score, or the strongest one within a standard error of it (for the best p).
+        Choose the penalty with the best mean score, or the strongest one within one standard error of it (for the best
+        p).
     n_jobs : int, optional
-        Processes of joblib over exponents and folds.
+        Number of joblib processes over exponents and folds.
     time_limit : float, optional
-        As in `MatrixCompletion`, for all fits together, of which the folds have half. Paths that it cuts short are
-        scored as far as they come.
+        As in `MatrixCompletion`, for all fits together. The folds get half of it; their paths are scored as far as they
+        come.
     implicit : "auto" or float
-        As in `MatrixCompletion`: by default chosen once, before the folds.
+        As in `MatrixCompletion`; by default it is chosen once, before the folds.
     loss, offsets, ridge, user_features, item_features, rank, max_sweeps, certify, columns, callbacks, verbose, \
 random_state
-        As in `MatrixCompletion`; what concerns sweeps, certificates and callbacks is for the final fit.
+        As in `MatrixCompletion`; ``max_sweeps``, ``certify`` and ``callbacks`` apply to the final fit.
 
     Attributes
     ----------
     p_ : float
         The chosen exponent.
     scores_ : ndarray of shape (n_p, n_points, n_folds)
-        NaN at points that the path of a fold did not reach, of which none is chosen.
+        Scores of each fold; NaN at points that its path did not reach. Such points are not chosen.
     cv_results_ : dict
-        As in scikit-learn's ``GridSearchCV``, an entry for each p and strength of the penalty.
+        As in scikit-learn's ``GridSearchCV``, with an entry for each p and strength of the penalty.
     best_index_, best_params_, best_score_ : int, dict and float
-        The choice, and its mean score.
+        The chosen entry of ``cv_results_``, its parameters and its mean score.
 
     All other attributes and methods are those of `MatrixCompletion` with the chosen penalty, fitted to all ratings.
 
@@ -107,18 +107,18 @@ random_state
         self.rank, self.max_sweeps, self.certify, self.time_limit = rank, max_sweeps, certify, time_limit
         self.columns, self.callbacks, self.verbose, self.random_state = columns, callbacks, verbose, random_state
 
-    #: The penalty that was chosen determines the radius, in `partial_fit` too.
+    #: The chosen penalty determines the radius, also in `partial_fit`.
     radius = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose exponent and penalty, and fit all ratings with them.
+        """Choose exponent and penalty by cross-validation, and fit all ratings with them.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `MatrixCompletion.fit`.
         groups : array, optional
-            For the splitter, such as ``GroupKFold``: one for each row of ``X``.
+            Groups for the splitter, such as ``GroupKFold``, one for each row of ``X``.
         """
         self._check_params()
         time_left, exponents = countdown(self.time_limit), np.atleast_1d(self.p).astype(float).tolist()
@@ -128,7 +128,7 @@ random_state
             models = [self._single_fit_model(p, random_state=seed)._setup(triples) for p in exponents]
             implicit = models[0]._weights[0]
             if len(models[0]._weights) > 1:
-                implicit = models[0]._select_penalty([])[1]  # one for all, as a single fit chooses it
+                implicit = models[0]._select_penalty([])[1]  # the same weight for all exponents
             for model in models:
                 model.implicit = implicit
             paths = [strength_path(model._problem(model.ratings_)) for model in models]
@@ -147,7 +147,7 @@ random_state
         return self
 
     def _single_fit_model(self, p: float, **changes: Any) -> MatrixCompletion:
-        """The estimator of one fit."""
+        """Return the estimator of a single fit."""
         names = set(MatrixCompletion._get_param_names()) - {"p", "radius", "callbacks", "verbose", "time_limit"}
         return MatrixCompletion(**{name: getattr(self, name) for name in names} | {"p": p} | changes)
 
@@ -161,7 +161,7 @@ random_state
         return losses[0]
 
     def _folds(self, triples: RatingTriples, groups: Any, seed: int) -> list[tuple[Array, Array]]:
-        """The ratings to fit and to score, of those that count; splitters see all rows that were given."""
+        """Return the training and test ratings of each fold, without repeated or zero-weight ratings."""
         whole = self.cv is None or isinstance(self.cv, int | np.integer)
         splitter = KFold(self.cv or 5, shuffle=True, random_state=seed) if whole else check_cv(self.cv)
         last, parts = triples.latest(), splitter.split(np.zeros(len(triples.values)), triples.values, groups)
@@ -170,7 +170,7 @@ random_state
     def _select(
         self, exponents: list[float], paths: list[Array], scores: list[list[float]], folds: int
     ) -> dict[str, float]:
-        """Keep the scores, and return the best exponent and strength."""
+        """Set the attributes of the search, and return the chosen exponent and strength."""
         most = max(map(len, scores))
         padded = np.array([[*fold_scores, *[np.nan] * (most - len(fold_scores))] for fold_scores in scores])
         self.scores_ = np.swapaxes(padded.reshape(len(exponents), folds, most), 1, 2)
@@ -193,7 +193,7 @@ random_state
             "rank_test_score": 1 + (usable.ravel()[None, :] > usable.ravel()[:, None]).sum(axis=1),
         }
         best, at = np.unravel_index(int(usable.argmax()), usable.shape)
-        if self.rule == "one_standard_error" and folds > 1:  # strong penalties come first
+        if self.rule == "one_standard_error" and folds > 1:  # the path begins with strong penalties
             error = self.scores_[best, at].std(ddof=1) / math.sqrt(folds)
             at = np.argmax(usable[best] >= mean[best, at] - error)
         self.best_index_ = int(best * most + at)
@@ -201,7 +201,7 @@ random_state
         return self.best_params_
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The score by ``scoring``, by default that of `MatrixCompletion`."""
+        """Return the score given by ``scoring``, by default that of `MatrixCompletion`."""
         if self.scoring is None:
             return super().score(X, y, sample_weight)
         triples, weights = read_ratings(X, y, self.columns), {}
@@ -219,7 +219,7 @@ def _score_path(
     scoring: Any,
     seconds: float,
 ) -> list[float]:
-    """Scores along a path, as far as it goes; there is at least one."""
+    """Return the scores along the path of a fold, at least one."""
     fitted, test_part = model._setup(triples.subset(fold[0])), triples.subset(fold[1])
     scorer = check_scoring(fitted, scoring=scoring)
     weights = {} if test_part.weight is None or callable(scoring) else {"sample_weight": test_part.weight}
@@ -229,6 +229,6 @@ def _score_path(
         return float(scorer(fitted, (test_part.users, test_part.items), test_part.values, **weights))
 
     share = len(fitted.ratings_) / len(model.ratings_)
-    with deadline(seconds):  # fewer ratings have a weaker penalty
+    with deadline(seconds):  # the strength is proportional to the square root of the number of ratings
         path = fitted._problem(fitted.ratings_), strengths * math.sqrt(share)
         return PathSearch(fitted.rank, fitted._seed, score).path(*path)

@@ -1,4 +1,4 @@
-"""`MatrixCompletion`: ratings in, ratings and recommendations out, over a Schatten ball, with a certificate."""
+"""`MatrixCompletion`: complete a matrix of ratings over a Schatten ball, with a certificate."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ from projfree.run.result import raise_if_interrupted
 LOSSES = {"squared": Squared, "huber": Huber, "logistic": Logistic}
 #: Share of the ratings in the validation set that chooses the radius; with fewer ratings there is none.
 VALIDATION_SHARE, MIN_RATINGS = 0.1, 20
-#: A penalty that has fallen below this part of its first size says that the ball is wider than the ratings need.
+#: Ratio of the penalty to its first value below which the radius is larger than needed.
 MIN_STRENGTH_RATIO = 1e-3
-#: Sweeps after a choice of the radius, which leaves little to do, and without one.
+#: Default maximum of the final sweeps, after a choice of the penalty and without one.
 SWEEPS_AFTER_SEARCH, MAX_SWEEPS = 3, 15
-#: Ratings that differ by less than this are outweighed by the zeros and ones of implicit features, which are left out.
+#: Range of ratings below which implicit features, zeros and ones, would dominate, and are not tried.
 MIN_SPREAD = 0.05
-#: The largest difference of ratings from their base, one over the smallest, and the largest weight of side information
-#: in squares of such differences: squares stay in the range of single precision.
+#: Largest difference of ratings from their base, inverse of the smallest, and largest weight of side information
+#: relative to squared differences, so that squares do not overflow in single precision.
 MAX_RANGE = 1e15
 
 
@@ -73,75 +73,74 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
     .. math:: \min_{\|D_r X D_c\|_{S_p} \le r,\ b}\ \frac1n\sum_i \ell(X_{u_i v_i} + b_0 + b_{u_i} + b_{v_i}, y_i)
               + \frac{\text{ridge}}{n} \|b\|^2
 
-    ALS sweeps find a good point fast; the convex problem then says how far from optimal it is
-    (``relative_gap_``), and `certify_to` goes on until the gap is proved to be small. The weights D are smoothed
-    numbers of ratings to the power 1/4.
+    Alternating least squares (ALS) finds a good solution fast, and the convex problem gives a certificate of how far
+    from optimal it is (``relative_gap_``). `certify_to` continues until the gap is small. The diagonal weights D are
+    smoothed numbers of ratings to the power 1/4.
 
     Parameters
     ----------
     p : float, default 1.0
-        The exponent of the Schatten norm, from 1 (the nuclear norm) to below 2, for which the answer has a closed form
-        and says nothing about entries that were not observed.
+        The exponent of the Schatten norm, from 1 (the nuclear norm) to below 2, where the solution has a closed form
+        that is zero at unobserved entries.
     radius : float, optional
-        The radius of the ball. Without a radius a penalty takes its place, which is chosen on a tenth of the ratings,
-        held out, and ``radius_`` is the norm of the answer, over whose ball it is also optimal.
-    loss : {"squared", "huber", "logistic"} or Loss
-        Logistic is for ratings of any two values, such as likes. ``"huber"`` takes its scale from the data, as in
-        `ConstrainedRegressor`: 1.345 times a robust standard deviation of what offsets alone leave of the ratings.
-        With losses other than squares the base is the median of the ratings, and ratings that are held out count as at
-        most five robust deviations away from it.
+        The radius of the ball. By default the fit has a penalty in place of a radius, chosen on a validation set of a
+        tenth of the ratings; ``radius_`` is then the norm of the solution, which is also optimal over the ball of this
+        radius.
+        ``"logistic"`` is for ratings with two values, such as likes. The scale of ``"huber"`` is estimated, as in
+        `ConstrainedRegressor`: 1.345 times a robust standard deviation of the residuals of a fit of offsets alone. With
+        losses other than squares the base is the median of the ratings, and validation ratings are clipped at five
+        robust standard deviations.
     offsets : bool or tuple of three bool
-        Whether offsets are fitted: for all, for each user, for each item.
+        Whether to fit offsets: a common one, one per user, and one per item.
     ridge : float
-        The penalty of an offset, in ratings.
+        The ridge penalty of an offset, in units of ratings.
     implicit : "auto" or float
-        The weight w of implicit features: which items a user has rated is completed as well, see Notes. By default
-        chosen from 0 and 1 on held-out ratings if the radius is, else 0.
+        The weight w of implicit features: the indicator of which items a user has rated is completed as well, see
+        Notes. By default it is chosen from 0 and 1 together with the penalty, and is 0 if the radius is given.
     user_features, item_features : array, sparse matrix, frame or tuple, optional
-        Numbers about users and items, a row for each id: a frame with the ids in the column of the ratings' name or as
-        its index, ``(ids, table)``, or a table alone, whose rows are those of the ids 0, 1, and so on.
-        They are completed along with the ratings, see Notes. Whoever is in the ratings must have a row; others may, and
-        are predicted from it. NaN counts as the mean of its column. These are settings and not arguments of `fit`
-        because scikit-learn would split the latter along with the ratings if they have as many rows.
+        Features of users and items, a row for each id: a data frame with the ids in its index or in the column that has
+        their name in the ratings, ``(ids, table)``, or a table whose rows belong to the ids 0, 1, and so on. They are
+        completed along with the ratings, see Notes. Each user (item) in the ratings must have a row; users with
+        features only are predicted from these. NaN is replaced by the mean of its column. They are parameters because
+        scikit-learn would split arguments of `fit` along with the ratings.
     rank : int
-        Components of the sweeps. A certified answer may have more.
+        Rank of the factors in ALS. The solution of `certify_to` may have a larger rank.
     max_sweeps : int, optional
-        The largest number of sweeps after the choice of the radius, by default 3, since the choice leaves little to
-        do, or 15 if there was none; ``n_iter_`` says how many were done.
+        Maximum number of sweeps after the choice of the penalty, by default 3, or 15 if there was none; ``n_iter_`` is
+        the actual number.
     certify : bool or "sharp"
-        Whether the gap is computed. By default the bound is a cheap one beyond 3,000 users and items; "sharp" takes the
-        time that a sharp one needs.
+        Whether to compute the certificate. By default it uses a cheap bound if there are more than 3,000 users and
+        items each; ``"sharp"`` always computes the tight one.
     time_limit : float, optional
-        Seconds after which no further sweep is begun. What ends a fit comes on top: offsets and certificate.
+        Seconds after which no further sweep is started. The final offsets and the certificate are not included.
     columns : tuple of str
-        Names of the columns of a data frame; numbers if its columns have no others.
+        Names or numbers of the columns of a data frame: users, items, ratings.
     callbacks : sequence of callables
-        Called after every sweep and every convex iteration. One that returns True ends the fit with the best model so
-        far: during the choice of the radius the best penalty so far is taken, and the last sweeps follow. A
-        `Checkpoint` saves the last sweeps; a fit of the same problem goes on from it.
-    verbose : int
-        1 shows a progress bar, 2 a line for each sweep.
+        Called after each sweep and each convex iteration. If one returns True, the fit ends with the best model so far;
+        during the choice of the penalty, the final sweeps follow. A `Checkpoint` saves the final sweeps, and another
+        fit of the same problem resumes from it.
+        1 shows a progress bar, 2 prints a line for each sweep.
     random_state : int, RandomState or None
-        Seed of the first factors and of what is held out, drawn once a fit.
+        Seed of the initial factors and of the validation set.
 
     Attributes
     ----------
     user_ids_, item_ids_ : ndarray
-        The labels, sorted.
+        The sorted ids.
     factors_ : Factors
         Factors, offsets and singular values.
     offset_model_ : OffsetModel
-        The best offsets without a matrix, and the number of ratings of each user and item.
+        Optimal offsets with a zero matrix, and the number of ratings of each user and item.
     radius_, norm_ : float
-        The radius, and the norm of the answer.
+        The radius, and the norm of the solution.
     value_, bound_, relative_gap_ : float
-        The objective, a proven lower bound on its minimum over the ball, and their relative distance; NaN if not
-        certified.
+        The objective, a certified lower bound on its minimum over the ball, and the relative gap; NaN without
+        certificate.
     settings_ : Settings
-        Loss, exponent, ridge, offsets and ``implicit`` of the fit: what was changed by `set_params` since counts in the
-        next.
+        The parameters of the fitted problem: loss, exponent, ridge, offsets and ``implicit``. Later changes by
+        `set_params` affect the next fit only.
     n_iter_ : int
-        Sweeps done after the choice of the radius.
+        Number of sweeps after the choice of the penalty.
 
     Notes
     -----
@@ -150,14 +149,15 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
     .. math:: \min_{M = \begin{pmatrix} X & S \\ T & \cdot \end{pmatrix},\ b}\ f(X, b)
               + \frac wn \bigl(\|B - S\|_F^2 + \|B - T\|_F^2\bigr)
 
-    with f the objective above, B the 0/1 matrix of the ratings that were fitted, and M, whose further rows and columns
-    have the weight one, in the ball: it stays convex, and the certificate covers all of it. Features of users with
-    ratings are further columns of S, those of items further rows of T, with the weight of a rating: dense columns are
-    centred, and all are divided by their size.
+    with f the objective above, B the 0/1 matrix of the fitted ratings, and the extended matrix M in the ball, where the
+    further rows and columns have the weight one. The problem is convex, and the certificate covers all of it. Features
+    of users are further columns of S, and those of items further rows of T, each entry with the weight of a rating.
+    Dense features are centred, and all are scaled to unit root mean square.
 
-    If a user rates an item twice, the later rating counts. Pairs in which a user or an item has no ratings, or was
-    never seen, are predicted by the best offsets without a matrix (``offset_model_``), since those beside a matrix lack
-    what this has taken up; what features say is added: a ridge regression of offsets and factors on them.
+    If a user rates an item twice, the later rating counts. Pairs in which the user or the item has no ratings, or is
+    unknown, are predicted by ``offset_model_``, the offsets fitted without a matrix, because the offsets fitted with a
+    matrix do not contain what the matrix has absorbed. The prediction of a ridge regression of offsets and factors on
+    the features is added.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
     True
     """
 
-    #: Classes of fitted attributes, which a file may name.
+    #: Classes of fitted attributes, which `load` may create.
     _saved_types = (Factors, FeatureTable, OffsetModel, Settings, Ratings)
 
     def __init__(
@@ -202,25 +202,24 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
-        tags.target_tags.required = False  # ratings may stand in X
+        tags.target_tags.required = False  # X may contain the ratings
         return tags
 
     # ------------------------------------------------------------ fit
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to ratings.
+        """Fit the model to ratings.
 
         Parameters
         ----------
         X : sparse matrix, dense matrix, data frame, triples, pairs or tuple of arrays
-            The stored entries of a SciPy matrix (zeros too); a dense matrix with NaN for what is missing; a frame with
-            the columns named by ``columns``; rows ``(user, item, rating)``; pairs ``(user, item)`` with ``y``; or
+            The stored entries of a SciPy matrix, including zeros; a dense matrix with NaN for missing ratings; a data
+            frame with the columns ``columns``; rows ``(user, item, rating)``; pairs ``(user, item)`` with ``y``; or
             arrays ``(users, items, ratings)``.
-        y : array, optional
             Ratings, if ``X`` has none.
         sample_weight : array, optional
-            A weight for each rating, of which only the ratios count: the loss is a weighted mean, and the squares of
-            implicit features, those of features and the ridge of offsets are over the number of ratings.
+            A weight for each rating; only their ratios matter. The loss is a weighted mean; the terms of implicit
+            features, of features and of the ridge are divided by the number of ratings.
         """
         with self._run_context() as callbacks:
             new = self._setup(read_ratings(X, y, self.columns, sample_weight))
@@ -228,10 +227,10 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add ratings, of known or new users and items, and go on from the last answer.
+        """Add ratings of known or new users and items, and continue from the last solution.
 
-        The penalty grows like the root of the number of ratings, as in a fit. The problem stays that of the fit: the
-        settings that state it (``settings_``) are not read again.
+        The penalty increases with the square root of the number of ratings, as in `fit`. The problem keeps the
+        parameters of the fit (``settings_``).
         """
         if not hasattr(self, "factors_"):
             return self.fit(X, y, sample_weight)
@@ -254,7 +253,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
 
     @contextmanager
     def _run_context(self, seconds: float | None = None) -> Any:
-        """The callbacks, under one limit for everything, after which they are closed."""
+        """Provide the callbacks within the time limit, and close them afterwards."""
         shown = [SweepLog()] if self.verbose == 2 else progress(self.verbose)
         callbacks = [*(() if self.callbacks is None else as_callbacks(self.callbacks)), *shown]
         with closing(callbacks), deadline(self.time_limit if seconds is None else seconds):
@@ -266,7 +265,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
     # ------------------------------------------------------------ the problem
 
     def _setup(self, given: RatingTriples) -> Self:
-        """A copy with checked settings and these ratings, and no model."""
+        """Return a copy with checked parameters and these ratings, without a model."""
         loss, new = self._check_params(), copy(self)
         new.__dict__.pop("factors_", None)
         if given.shape is None:
@@ -279,7 +278,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         return new
 
     def _set_ids(self, users: Array, items: Array, fitted: Any = None) -> None:
-        """Ids, with those that have features alone, and the features in their order."""
+        """Set the ids, including those with features only, and the features in the same order."""
         for side, (of, ids) in enumerate((("user", users), ("item", items))):
             name = f"{of}_features"
             given, table = getattr(self, name), getattr(fitted, f"{name}_", None)
@@ -291,7 +290,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             setattr(self, f"{of}_ids_", ids)
 
     def _set_ratings(self, given: RatingTriples, old: tuple[Any, ...] | None = None) -> None:
-        """The matrix of the ratings that have a weight, after others if there are some."""
+        """Set the matrix of ratings with nonzero weight, appended to ``old`` ratings."""
         if given.weight is not None and not given.weight.all():
             given = given.subset(given.weight > 0.0)
         rows = np.searchsorted(self.user_ids_, given.users).astype(np.int32)
@@ -306,7 +305,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         self.rating_deviation_ = float(values.std()) or 1.0
 
     def _set_problem(self, settings: Settings) -> None:
-        """The base, the scale of the loss, and the weights of implicit features to choose from."""
+        """Determine the base, the scale of the loss, and the candidate weights of implicit features."""
         ratings, loss, chosen = self.ratings_, settings.loss, isinstance(self.implicit, str)
         values, weight = ratings.values, ratings.weight
         centre = np.average(values, weights=weight) if is_squared(loss) else weighted_median(values, weight)
@@ -334,18 +333,18 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         self.offset_model_ = OffsetModel.of(self._problem(ratings))
 
     def _problem(self, ratings: Ratings) -> CompletionProblem:
-        """The problem of some ratings, of the users and items of the fit, and of their features."""
+        """Build the problem of some ratings, with the features of users and items."""
         user, item = (None if table is None else table.entries for table in (self.user_features_, self.item_features_))
         return CompletionProblem(self._encode_ratings(ratings), self.settings_, (user, item))
 
-    # ------------------------------------------------------------ the answer
+    # ------------------------------------------------------------ the solution
 
     def _fit(
         self, callbacks: list[Any], into: MatrixCompletion, model: Factors | None = None, strength: float | None = None
     ) -> None:
-        """Fit the ratings from a model, with a given penalty, from a checkpoint, or from nothing.
+        """Fit the ratings: from a model, with a given penalty, from a checkpoint, or from random factors.
 
-        ``into`` takes over the attributes once there is a model: a fit that fails before leaves it as it was.
+        The fitted attributes of ``into`` are set at the end, so that a fit that fails leaves it unchanged.
         """
         others = [callback for callback in callbacks if not isinstance(callback, Checkpoint)]
         saving = [callback for callback in callbacks if isinstance(callback, Checkpoint) and model is None]
@@ -376,20 +375,20 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             checkpoint=checkpoint,
         )
         self.n_iter_, self.strength_ = state.t, float(state.strength)
-        if math.isnan(self.strength_):  # time was up before the first sweep
+        if math.isnan(self.strength_):  # the time limit was reached before the first sweep
             self.strength_ = max_strength(f)
         found = Factors.of_point(f, state.x, state.sigma).with_exact_sigma(f)
         if not state.t:
             with deadline(None, ignore_outer=True):
                 found = found.with_offsets(np.asarray(f.open().evaluate(found.point(f), tangent=False).intercept))
         norm = found.norm(f.p)
-        # The answer of a penalty minimises over the ball of its own norm.
+        # The solution of a penalised problem also minimises over the ball of its own norm.
         self.radius_ = max(norm * (1.0 + 1e-12), f.min_radius) if self.radius is None else float(self.radius)
         self._set_certified_model(CertifiedModel(found.scaled_into_ball(f.p, self.radius_)))
         into.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt(f"interrupted after {self.n_iter_} sweeps")
-        # A ball that does not hold the answer back lets the penalty fall without end.
+        # If the constraint is not active, the adapted penalty decreases without end.
         fallen = self.strength_ <= max(MIN_STRENGTH_RATIO * state.first, min_strength(f, state.first))
         if self.radius is not None and fallen and self.radius > f.min_radius and norm < 0.9 * self.radius:
             warnings.warn(
@@ -399,20 +398,21 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             )
         if self.certify:
             announce(others, "certificate")
-            del found, state  # which are as large as the model
+            del found, state  # to free memory: they are as large as the model
             f.entries.regressions.clear()
             with deadline(None, ignore_outer=True):
                 into._set_certified_model(certify(f, self.factors_, self.radius_, sharp=self.certify == "sharp"))
 
     def _set_certified_model(self, found: CertifiedModel) -> None:
-        """The attributes of a model and its certificate, all at once: Ctrl-C must not come between them."""
+        """Set the attributes of a model and its certificate at once, so that Ctrl-C cannot come between them."""
         proved = {f"{name}_": value for name, value in found._asdict().items()}
         self.__dict__.update(proved | {"norm_": found.factors.norm(self.settings_.p)})
 
     def _select_penalty(self, callbacks: list[Any]) -> tuple[float, float, Factors | None]:
-        """The strength, the weight and the model that held-out ratings like best.
+        """Choose the strength, the weight of implicit features and the model on a validation set.
 
-        If they are few or all the same, a share of the strongest, and implicit features only if asked for.
+        With too few ratings, or equal ones, the strength is a fixed share of the largest one, and implicit features are
+        used only if ``implicit`` is given.
         """
         ratings, n = self.ratings_, len(self.ratings_)
         if n < MIN_RATINGS or np.allclose(ratings.values, self.settings_.base, rtol=1e-14, atol=0.0):
@@ -422,16 +422,16 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         fitted = ratings.subset(~out)
         held = ValidationSet.of(self._encode_ratings(ratings.subset(out)), self._encode_ratings(fitted), self.loss_)
         announce(callbacks, "path", count_path_sweeps(self._weights))
-        with deadline(None if self.time_limit is None else 0.5 * self.time_limit):  # the other half is for the answer
+        with deadline(None if self.time_limit is None else 0.5 * self.time_limit):  # leave half for the final fit
             best = select_penalty(self._problem(fitted), self._weights, self.rank, self._seed, held, callbacks)
-        # A penalty on fewer ratings is weaker, as the root of their number.
+        # The strength is proportional to the square root of the number of ratings.
         return best.strength * math.sqrt(n / len(fitted)), best.implicit, best.model
 
     def certify_to(self, tol: float, *, time_limit: float | None = None, max_iter: int = 1000) -> Self:
-        """Go on until the relative gap is at most ``tol``, or a limit is reached.
+        """Continue until the relative gap is at most ``tol``, or a limit is reached.
 
-        Accelerated projected gradients go on from the model. However they end, the value is no larger than before, and
-        the bound no smaller. A tolerance that is not reached is a `ConvergenceWarning`.
+        Accelerated projected gradient steps start from the model. They never increase the value or decrease the bound.
+        If the tolerance is not reached, a `ConvergenceWarning` is issued.
         """
         check_is_fitted(self, "factors_")
         tol, max_iter = at_least("certify_to(tol=...)", tol, 0.0), count("certify_to(max_iter=...)", max_iter)
@@ -451,17 +451,17 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             announce(callbacks, "convex solver")
             found, result = reduce_gap(f, known, self.radius_, tol, callbacks, max_iter)
             if found.factors is not known.factors:
-                self.strength_ = estimate_strength(f, found.factors)  # which new users and further ratings get
+                self.strength_ = estimate_strength(f, found.factors)  # for `fold_in` and `partial_fit`
             self._set_certified_model(found)
             raise_if_interrupted(result)
             if not (result.status.converged or result.status is Status.CALLBACK or self.relative_gap_ <= tol):
                 warn_about_gap(self, result.status, result.n_iter, self.relative_gap_, tol)
         return self
 
-    # ------------------------------------------------------------ settings
+    # ------------------------------------------------------------ parameters
 
     def _check_params(self) -> Loss:
-        """Raise if a setting is not what it may be; the loss before its scale is known."""
+        """Check the parameters, and return the loss, whose scale is not yet known."""
         name = "MatrixCompletion({}=...)".format
         if at_least(name("p"), self.p, 1.0) >= 2.0:
             raise ValueError(
@@ -494,14 +494,14 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
     # ------------------------------------------------------------ files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model and its ratings to a folder, without pickle; `projfree.load` reads it back."""
+        """Save the fitted model and its ratings to a folder, without pickle; `projfree.load` reads it."""
         from projfree.estimators.saving import save
 
         check_is_fitted(self, "factors_")
         save(self, path)
 
     def _check_fitted(self) -> None:
-        """Raise if a model that was read from a file is not what a fit leaves."""
+        """Check the types, shapes and consistency of the fitted attributes of a loaded model."""
         from projfree.estimators.saving import check_finite, require
 
         self._check_params()
@@ -528,16 +528,16 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
 
 
 class SweepLog:
-    """Write a line for each sweep to the standard error stream, and those of the convex solver."""
+    """Callback that prints a line for each sweep and each convex iteration to the standard error stream."""
 
     stage = ""
 
     def begin(self, stage: str, most: int | None) -> None:
-        """Name the stage of the fit."""
+        """Set the name of the stage of the fit."""
         self.stage = stage
 
     def __call__(self, run: Any) -> None:
-        """Write the line of an iteration."""
+        """Print the line of an iteration."""
         if not isinstance(run.state, ALSState):
             print_iteration(run)
             return
@@ -546,12 +546,12 @@ class SweepLog:
 
 
 def _is_triple(values: Any, *kinds: type) -> bool:
-    """Whether there are three values of such kinds, in a tuple or a list."""
+    """Return whether ``values`` is a tuple or list of three values of these types."""
     return isinstance(values, tuple | list) and len(values) == 3 and all(isinstance(value, kinds) for value in values)
 
 
 def _is_compressed(table: FeatureTable | Ratings, lines: int) -> bool:
-    """Whether these are finite values at places of a sparse matrix."""
+    """Return whether the arrays form a valid CSR matrix of finite values."""
     indptr, indices, values = table.indptr, table.indices, table.values
     whole = indptr.dtype.kind == indices.dtype.kind == "i" and indptr.shape == (lines + 1,)
     ordered = whole and indptr[0] == 0 and bool((np.diff(indptr) >= 0).all()) and indptr[-1] == len(indices)

@@ -1,4 +1,4 @@
-"""Features of users and items, by id: what may be given, and how it enters the problem."""
+"""Features of users and items: reading tables, matching ids, and scaling."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from projfree.checks import Array, is_sparse, real_array, shown
 from projfree.completion.ratings import LABEL_KINDS, check_labels, index_labels
 from projfree.data.convert import from_frame, is_frame
 
-#: Features beyond this, whose squares overflow, are refused.
+#: Largest absolute feature; squares of larger ones overflow.
 MAX_FEATURE = 1e150
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """A row of numbers for each id, as a sparse matrix: centred if it was dense, and of unit size in each column.
+    """Scaled features, one row per id, as a sparse matrix in CSR format.
 
-    A number that is missing counts as the mean of its column. Row i has ``values[indptr[i]:indptr[i + 1]]`` in the
-    columns ``indices[...]``: numbers from which ``centre`` was subtracted, then divided by ``scale``.
+    Dense features are centred, and all columns are scaled to unit root mean square. A missing number is replaced by the
+    mean of its column. Row i holds ``values[indptr[i]:indptr[i + 1]]`` in the columns ``indices[...]``, where
+    ``values`` are the features minus ``centre``, divided by ``scale``.
     """
 
     names: tuple[str, ...]
@@ -35,7 +36,7 @@ class FeatureTable:
 
     @classmethod
     def of(cls, table: Any, names: tuple[str, ...]) -> FeatureTable:
-        """The table in units of its own columns."""
+        """Scale a table by its own mean and root mean square."""
         if is_sparse(table):
             rows, columns, values = table.shape[0], table.indices, table.data
         else:
@@ -46,7 +47,7 @@ class FeatureTable:
         centre = np.zeros(len(names)) if is_sparse(table) else mean
         squares = np.bincount(columns, np.where(np.isnan(values), 0.0, known - centre[columns]) ** 2, len(names))
         size, about = np.sqrt(squares / there), 1.0 + np.abs(mean)
-        scale = np.where(size > 1e-12 * about, size, about)  # rounding of a constant column is small compared with this
+        scale = np.where(size > 1e-12 * about, size, about)  # do not scale up rounding errors of constant columns
         return cls._from_scaled(table, names, mean, centre, scale)
 
     @classmethod
@@ -66,25 +67,25 @@ class FeatureTable:
 
     @cached_property
     def entries(self) -> OnPattern:
-        """The table as the problem takes it."""
+        """The table as an `OnPattern` matrix."""
         return OnPattern(Pattern(self.indptr, self.indices, self.shape), self.values)
 
     @property
     def matrix(self) -> Any:
-        """The table as a SciPy matrix."""
+        """The table as a SciPy array."""
         from scipy.sparse import csr_array
 
         return csr_array((self.values, self.indices, self.indptr), shape=self.shape)
 
     def transform(self, name: str, given: Any) -> FeatureTable:
-        """Rows of others in the same units; raises ValueError if their columns are others."""
+        """Scale the features of other ids in the same way; raise ValueError if the columns differ."""
         table, names = check_table(name, given)
         self.refuse_other_columns(name, names)
         dense = table if not is_sparse(table) or not self.centre.any() else table.toarray()
         return FeatureTable._from_scaled(dense, self.names, self.mean, self.centre, self.scale)
 
     def refuse_other_columns(self, name: str, names: tuple[str, ...]) -> None:
-        """Raise if features have other columns than those of the fit."""
+        """Raise ValueError if the columns are not those of the fit."""
         if len(names) != len(self.names) or names not in (self.names, _default_names(len(names))):
             one, other = (", ".join(each[:4]) + ", ..." * (len(each) > 4) for each in (self.names, names))
             raise ValueError(
@@ -93,12 +94,12 @@ class FeatureTable:
 
 
 def _default_names(count: int) -> tuple[str, ...]:
-    """The names of columns that have none."""
+    """Return default names of columns."""
     return tuple(f"x{j}" for j in range(count))
 
 
 def check_table(name: str, given: Any) -> tuple[Any, tuple[str, ...]]:
-    """A table of numbers, finite or missing, dense or sparse, and the names of its columns."""
+    """Check a table of finite or missing numbers; return it with the names of its columns."""
     given, names = from_frame(name, given) if is_frame(given) else (given, None)
     if is_sparse(given):
         table = given.tocsr().astype(np.float64)
@@ -116,10 +117,10 @@ def check_table(name: str, given: Any) -> tuple[Any, tuple[str, ...]]:
 
 
 def read_features(name: str, given: Any, column: Any) -> tuple[Array, Any, tuple[str, ...]]:
-    """Ids, a table with a row for each, and the names of its columns, from any of the forms.
+    """Read features in any of the accepted forms; return the ids, the table and the names of its columns.
 
-    A frame has its ids in the column that has their name in the ratings, or as its index; a tuple is ``(ids, table)``;
-    the rows of an array alone are those of the ids 0, 1, and so on.
+    A data frame has the ids in its index, or in the column with the name of the ids in the ratings. A tuple is ``(ids,
+    table)``. The rows of an array belong to the ids 0, 1, and so on.
     """
     if isinstance(given, tuple) and len(given) == 2:
         ids, given = given
@@ -147,9 +148,9 @@ def read_features(name: str, given: Any, column: Any) -> tuple[Array, Any, tuple
 def align_features(
     name: str, of: str, given: Any, column: Any, ids: Array, fitted: FeatureTable | None = None
 ) -> tuple[Array, FeatureTable]:
-    """The ids with those that have features alone, sorted, and the features in this order.
+    """Match features with the ids of the ratings; return all ids of the table, sorted, and the features in this order.
 
-    Raises if one of ``ids``, which are those of the ratings, has no row, or if the columns are not those of ``fitted``.
+    Raises an error if one of ``ids`` has no features, or if the columns differ from those of ``fitted``.
     """
     labels, table, names = read_features(name, given, column)
     if len(labels) and len(ids) and labels.dtype.kind != ids.dtype.kind:

@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, no-check-untyped-defs
-"""Compiled regressions of rows on the factors of columns, by their observed entries, and the best columns of rows.
+"""Compiled kernels: ridge regressions of rows on the factors of columns, and the top entries of rows.
 
-Imported on first use. Every kernel works on a range of rows, takes arrays and numbers alone, and releases the
-interpreter's lock, so that threads can share the rows. Sums may be reassociated; nothing assumes finite numbers.
+Each kernel processes a range of rows, takes arrays and numbers only, and releases the interpreter's lock, so that
+threads can share the rows. Sums may be reordered by the compiler, and no kernel assumes finite numbers.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import numpy as np
 
 from projfree.numerics.compilation import FAST, compiled
 
-#: Conjugate gradient steps for a row, which starts from the last sweep's answer.
+#: Conjugate gradient steps per row and sweep; they start from the solution of the last sweep.
 CG_STEPS = 3
 
 
 @compiled(fastmath=FAST)
 def _add_products(table, count, weight, y, x, out):
-    """``out += sum_t weight_t (y_t - table_t . x) table_t``, four rows at a time."""
+    """Compute ``out += sum_t weight_t (y_t - table_t . x) table_t``, four rows at a time."""
     k = len(x)
     whole = count - count % 4
     for t in range(0, whole, 4):
@@ -44,12 +44,12 @@ def _add_products(table, count, weight, y, x, out):
 def ridge_rows(
     indptr, indices, target, base, other_offsets, weight, factors, ridge, scale, free, shared, pull, out, start, stop
 ):
-    """Each row's weighted ridge regression of its targets on the factors of its columns, started from ``out[i]``.
+    """Solve a weighted ridge regression on the column factors for each row, by preconditioned conjugate gradients.
 
-    ``base`` and the entry of ``other_offsets`` of the column are subtracted from each target.
-    The penalty of coordinate c in row i is ``ridge[c] * scale[i] + shared[c]``, that of the first ``free`` coordinates
-    ``ridge[c]`` alone; all are positive. ``pull[i]`` is added to the right-hand side, unless it is empty.
-    The steps are conjugate gradients, preconditioned by the diagonal; rows without entries become zero.
+    The targets of a row are ``target - base - other_offsets[column]``. The penalty of coordinate c in row i is
+    ``ridge[c] * scale[i] + shared[c]``, and ``ridge[c]`` for the first ``free`` coordinates; all are positive.
+    ``pull[i]`` is added to the right-hand side, unless it is empty. The iteration starts from ``out[i]``. Rows without
+    entries become zero.
     """
     k, most, pulled = factors.shape[1], 1, len(pull) > 0
     for i in range(start, stop):
@@ -107,10 +107,10 @@ def ridge_rows(
 
 @compiled()
 def top_of_rows(scores, best, columns):
-    """The highest entries of each row, from high to low, and their columns; of equal ones the first.
+    """Find the largest entries of each row in decreasing order, and their columns; ties go to the first column.
 
-    As many as ``best`` has columns. Minus infinity stands for entries that do not count: where too few do, what remains
-    of ``best`` and ``columns`` is as it was.
+    Their number is the width of ``best``. Entries of minus infinity are skipped; if too few are left, the remaining
+    elements of ``best`` and ``columns`` are unchanged.
     """
     most = best.shape[1]
     for i in range(len(scores)):

@@ -1,4 +1,4 @@
-"""The fitted model: factors and offsets, and what is expected of users and items without ratings."""
+"""The fitted model: factors and offsets, and predictions for users and items without ratings."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from projfree.numerics.spectra import singular_values
 if TYPE_CHECKING:
     from projfree.completion.problem import CompletionProblem
 
-#: The penalty of a slope, in lines for each feature: features are taken to explain about a tenth of the differences.
+#: Ridge of the regression on features, in users (or items) per feature. It assumes that features explain about a tenth
+#: of the variance.
 FEATURE_RIDGE = 10.0
 
 
 @dataclass(frozen=True)
 class Factors:
-    """The model ``base + shift + rows_i + cols_j + left_i @ right_j``; ``sigma`` are the weighted singular values.
+    """The model ``base + shift + rows_i + cols_j + left_i @ right_j``.
 
-    With side information these are of the larger matrix ``lefts @ rights.T``, of which ``left`` and ``right`` are the
-    factors of the ratings, and ``below`` and ``beside`` the further ones.
+    ``sigma`` are the singular values of the weighted matrix. With side information, ``lefts @ rights.T`` is the matrix
+    extended by the blocks of side information: ``left`` and ``right`` are the factors of users and items,
+    ``left_extra`` and ``right_extra`` those of the further rows and columns.
     """
 
     lefts: Array
@@ -39,19 +41,19 @@ class Factors:
 
     @classmethod
     def zero(cls, f: CompletionProblem, offsets: Array | None = None) -> Factors:
-        """The model without a matrix, with some offsets or none."""
+        """Return the model with a zero matrix and the given offsets, by default zero."""
         b = np.zeros(1 + sum(f.entries.pattern.shape)) if offsets is None else offsets
         return cls.of(f, np.zeros((f.shape[0], 1)), np.zeros((f.shape[1], 1)), b, np.zeros(1))
 
     @classmethod
     def of(cls, f: CompletionProblem, lefts: Array, rights: Array, b: Array, sigma: Array) -> Factors:
-        """From the factors of the larger matrix and the offsets of all, of rows and of columns."""
+        """Build a model from the factors of the extended matrix and the vector of offsets."""
         m = f.entries.pattern.shape[0]
         return cls(lefts, rights, b[1 : 1 + m], b[1 + m :], float(b[0]), f.entries.base, sigma)
 
     @classmethod
     def of_point(cls, f: CompletionProblem, x: Point, sigma: Array | None = None) -> Factors:
-        """From a point of the problem; without ``sigma`` both factors get the roots of its singular values."""
+        """Build a model from a point of the problem; without ``sigma``, the factors are balanced by an SVD."""
         w: Any = x.w
         low = w.low if w.low is not None else LowRank(w.shape, ())
         if sigma is None:
@@ -63,7 +65,7 @@ class Factors:
         return cls.of(f, lefts / rows, rights / cols, b, sigma)
 
     def point(self, f: CompletionProblem) -> Point:
-        """The point of a problem, with factors in the precision that they have here."""
+        """Return the point of a problem; the factors keep their floating-point type."""
         rows, cols = (weights.astype(self.lefts.dtype)[:, None] for weights in (f.rows, f.cols))
         lefts, rights = self.lefts * rows, self.rights * cols
         terms = ((1.0, Factor(lefts, rights)),) if lefts.shape[1] else ()
@@ -71,7 +73,7 @@ class Factors:
 
     @property
     def offsets(self) -> Array:
-        """All offsets as one vector: of all, of rows, of columns."""
+        """The offsets as one vector: the common offset, row offsets, column offsets."""
         return np.concatenate([[self.shift], self.rows, self.cols])
 
     @property
@@ -81,7 +83,7 @@ class Factors:
 
     @property
     def left_extra(self) -> Array:
-        """The factors of the rows below the ratings."""
+        """The factors of the rows of side information."""
         return self.lefts[len(self.rows) :]
 
     @property
@@ -91,36 +93,36 @@ class Factors:
 
     @property
     def right_extra(self) -> Array:
-        """The factors of the columns beside the ratings."""
+        """The factors of the columns of side information."""
         return self.rights[len(self.cols) :]
 
     def cast(self, kind: Any) -> Factors:
-        """The same model with factors in a precision."""
+        """Convert the factors to another floating-point type."""
         return replace(self, lefts=self.lefts.astype(kind, copy=False), rights=self.rights.astype(kind, copy=False))
 
     def with_exact_sigma(self, f: CompletionProblem) -> Factors:
-        """The model in double precision, with its singular values to this precision: sweeps know them to their own."""
+        """Return the model in double precision, with singular values recomputed in double precision."""
         now = self.cast(np.float64)
         sides = (now.lefts * f.rows[:, None], now.rights * f.cols[:, None])
         left, right = (np.asarray(np.linalg.qr(side, mode="r")) for side in sides)
         return replace(now, sigma=singular_values(left @ right.T))
 
     def with_offsets(self, b: Array) -> Factors:
-        """The same matrix with other offsets."""
+        """Replace the offsets."""
         m = len(self.rows)
         return replace(self, shift=float(b[0]), rows=b[1 : 1 + m], cols=b[1 + m :])
 
     def norm(self, p: float) -> float:
-        """The weighted Schatten norm."""
+        """Return the weighted Schatten norm."""
         return lp_norm(self.sigma, p)
 
     def scaled_into_ball(self, p: float, radius: float) -> Factors:
-        """The model with its matrix scaled into the ball."""
+        """Scale the matrix so that its norm is at most ``radius``."""
         by = radius / max(self.norm(p), radius)
         return self if by == 1.0 else replace(self, lefts=self.lefts * by, sigma=self.sigma * by)
 
     def margin(self, rows: Array, cols: Array) -> Array:
-        """The model at places of the matrix."""
+        """Evaluate the model at entries (row, column)."""
         u = self.base + self.shift + self.rows[rows] + self.cols[cols]
         return np.asarray(u + LowRank.of(self.left, self.right).of_pairs(rows, cols))
 
@@ -130,7 +132,7 @@ class Factors:
 
 @dataclass(frozen=True)
 class OffsetModel:
-    """The best offsets without a matrix, and how many ratings each user and each item has."""
+    """Optimal offsets with a zero matrix, and the number of ratings of each user and item."""
 
     rows: Array
     cols: Array
@@ -140,17 +142,17 @@ class OffsetModel:
 
     @classmethod
     def of(cls, f: CompletionProblem) -> OffsetModel:
-        """The offsets of some ratings."""
+        """Fit the offsets to the ratings of a problem."""
         b, m = f.entries.offsets_only, f.entries.pattern.shape[0]
         return cls(b[1 : 1 + m], b[1 + m :], float(b[0]), *f.counts)
 
 
 @dataclass(frozen=True)
 class ColdStartFactors:
-    """Users, or items: offsets and factors in which those without ratings (``cold``) have what is expected of them.
+    """Offsets and factors of users (or items), completed for those without ratings (``cold``).
 
-    ``plain`` are the factors without what features say. ``regression`` is that of offsets and factors on features, with
-    what it says of the mean line.
+    ``plain`` are the factors without the contribution of features. ``regression`` is a fitted ridge regression of
+    offsets and factors on features, and its prediction at the mean.
     """
 
     cold: Array
@@ -169,8 +171,8 @@ class ColdStartFactors:
         table: FeatureTable | None,
         ridge: float,
     ) -> Self:
-        """All lines of a model, and behind them, with the index -1, somebody who was never seen."""
-        trust = counts / (counts + ridge)  # how far the ratings of each determine its offset
+        """Complete the offsets and factors of a model; the last row stands for an unknown user or item."""
+        trust = counts / (counts + ridge)  # shrinkage of an offset towards zero
         total, cold = max(float(trust.sum()), 1e-300), np.append(counts == 0, True)
         plain = np.vstack([factors, trust @ factors / total])
         plain[cold] = plain[-1]
@@ -190,7 +192,7 @@ class ColdStartFactors:
         return lines
 
     def predict_cold(self, table: FeatureTable | None) -> ColdStartFactors:
-        """What is expected of lines without ratings, for each row of features, or of one without features."""
+        """Predict offsets and factors without ratings, for each row of features, or for one without features."""
         n, offsets, mean = 1 if table is None else table.shape[0], np.zeros(1), self.plain[-1]
         more = np.zeros((n, len(mean)))
         if table is not None and self.regression is not None:
@@ -202,12 +204,12 @@ class ColdStartFactors:
 
 @dataclass(frozen=True, eq=False)
 class ColdStartModel:
-    """Predictions of all pairs.
+    """Predictions for all pairs, including users and items without ratings.
 
-    Pairs of a user and an item with ratings have the value of the factors. These are of no use if one of the two has no
-    ratings: the matrix has taken up a part of the offsets, and its row or column is missing. Its mean row would not do
-    either, because users rate what they like, and the mean of a column over its raters is not that over all users.
-    There the best offsets without a matrix are taken, and what features change of offset and factors is added.
+    If both have ratings, the factors are used. Otherwise the factors would be biased: the matrix absorbs a part of the
+    offsets, and users rate what they like, so that the mean of a column over its raters is not the mean over all users.
+    Then the prediction uses the optimal offsets with a zero matrix, plus the contribution of features to offset and
+    factors.
     """
 
     model: Factors
@@ -219,13 +221,13 @@ class ColdStartModel:
     def of(
         cls, model: Factors, offsets: OffsetModel, tables: tuple[FeatureTable | None, FeatureTable | None], ridge: float
     ) -> Self:
-        """From a model and features of users and items."""
+        """Build it from a fitted model and the features of users and items."""
         users = ColdStartFactors.of(model.rows, model.left, offsets.rows, offsets.row_counts, tables[0], ridge)
         items = ColdStartFactors.of(model.cols, model.right, offsets.cols, offsets.col_counts, tables[1], ridge)
         return cls(model, offsets, users, items)
 
     def margin(self, rows: Array, cols: Array) -> Array:
-        """The model at places, -1 standing for what was never seen."""
+        """Evaluate the model at entries; the index -1 stands for an unknown user or item."""
         one, other = self.users, self.items
         cold, u = one.cold[rows] | other.cold[cols], np.empty(len(rows))
         u[~cold] = self.model.margin(rows[~cold], cols[~cold])
@@ -237,7 +239,7 @@ class ColdStartModel:
         return u
 
     def margins(self, rows: Array, cols: Array) -> Array:
-        """All pairs of users and items of which at least one has no ratings."""
+        """Evaluate all pairs of these rows and columns, assuming that one of each pair has no ratings."""
         one, other = self.users, self.items
         u: Array = one.factors[rows] @ other.factors[cols].T - one.plain[rows] @ other.plain[cols].T
         u += self.model.base + self.offsets.shift + one.offsets[rows][:, None] + other.offsets[cols]

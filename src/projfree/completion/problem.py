@@ -3,9 +3,10 @@ r"""The convex problem of matrix completion, as a smooth function over a plain S
 .. math:: \min_{\|Y\|_{S_p} \le r} F(D_r^{-1} Y D_c^{-1}), \qquad M = D_r^{-1} Y D_c^{-1} =
           \begin{pmatrix} X & S \\ T & \cdot \end{pmatrix}
 
-where F is the mean loss at the observed entries of X, offsets minimised out (`bias_terms`), plus the squares of side
-information in S and T (`side_information`). The weights D are smoothed frequencies of rows and columns to the power
-1/4, and one for the lines of S and T: without them, what everybody rates would cost as much as what is rare.
+where F is the mean loss at the observed entries of X, minimised over the offsets (`bias_terms`), plus the squared loss
+of side information in S and T (`side_information`). The diagonal weights D are smoothed relative frequencies of rows
+and columns to the power 1/4, and one for the rows of T and columns of S. Without weights, frequent
+rows and columns would be penalised no more than rare ones.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from projfree.objectives.base import Evaluation, FunctionStructure, Memory, Smoo
 from projfree.objectives.hull import Hull
 from projfree.sets import SchattenBall
 
-#: The power of the frequencies: half of what the weighted trace norm of Salakhutdinov and Srebro (2010) has.
+#: Power of the frequencies: half of that of the weighted trace norm of Salakhutdinov and Srebro (2010).
 FREQUENCY_POWER = 0.25
-#: The radius of an answer without a matrix, for ratings of the unit.
+#: Radius used for a zero matrix, for ratings of unit magnitude, because a ball needs a positive one.
 MIN_RADIUS = 1e-8
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What determines the problem besides ratings and features."""
+    """Parameters of the problem: all that defines it besides ratings and features."""
 
     loss: Loss
     p: float
@@ -48,9 +49,10 @@ class Settings:
 
 
 class CompletionProblem(SmoothFunction):
-    """The objective of some ratings, whose values are targets of the loss, as a function of the weighted matrix Y.
+    """Objective of matrix completion as a function of the weighted matrix Y.
 
-    Frequencies are relative to ``mean_counts``, by default the mean numbers of ratings of these rows and columns.
+    The values of ``ratings`` are targets of the loss. Frequencies are relative to ``mean_counts``, by default the mean
+    numbers of ratings per row and per column.
     """
 
     def __init__(
@@ -82,13 +84,13 @@ class CompletionProblem(SmoothFunction):
         self._memory, self._reads = Memory(), 0
 
     def with_implicit(self, weight: float) -> Self:
-        """The problem of the same ratings with another weight of which entries were observed."""
+        """Return the problem of the same ratings with another weight of implicit features."""
         f = copy(self)
         f._set_side_information(weight, self.features)
         return f
 
     def ball(self, radius: float) -> SchattenBall:
-        """The ball of a radius, in the coordinates of Y."""
+        """Return the ball of a radius, in the coordinates of Y."""
         return SchattenBall(self.p, radius)
 
     @property
@@ -98,7 +100,7 @@ class CompletionProblem(SmoothFunction):
 
     @property
     def min_radius(self) -> float:
-        """The radius of an answer without a matrix."""
+        """The radius used for a zero matrix."""
         return MIN_RADIUS * self.entries.unit
 
     @property
@@ -136,7 +138,7 @@ class CompletionProblem(SmoothFunction):
             gradient = BlockMatrix(self.shape, [(gradient, 0, 0), (S, 0, n), (T, m, 0)]) + squares.gradient
         gradient = gradient.scaled(1.0 / self.rows, 1.0 / self.cols)
         grown = 1.0 / float(self.rows.min() * self.cols.min())
-        # Scaling adds four roundings to each entry of both parts.
+        # The scaling rounds each entry of both parts four times.
         gradient_error = gradient_error * grown * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * gradient.scale
         return self._memory.keep(Evaluation(x.alone(b), value, Minorant(constant, gradient, error, gradient_error)))
 
@@ -144,14 +146,14 @@ class CompletionProblem(SmoothFunction):
         raise TypeError("CompletionProblem has no line searches; use `CompletionProblem.solver`.")
 
     def smoothness(self) -> float:
-        # Each entry of X, S and T has a curvature of its own; minimising the offsets out only lowers that of X.
+        # The curvature of each entry of X, S and T; minimising over the offsets only reduces that of X.
         own = self.entries.loss.smoothness * float(np.max(self.entries.s))
         beside = [2.0 * float(q.max(initial=0.0)) for q in self.side.weights]
         return max(own, *beside) / float(self.rows.min() * self.cols.min()) ** 2
 
     @property
     def solver(self) -> Any:
-        """The solver that closes gaps."""
+        """The solver that `certify_to` uses to reduce the gap."""
         from projfree.solvers import AcceleratedProjectedGradient
         from projfree.steps import BacktrackingGradient
 
@@ -165,14 +167,14 @@ class CompletionProblem(SmoothFunction):
 
 
 def frequency_weights(counts: Array, mean: float | None = None) -> Array:
-    """Smoothed relative frequencies to a power: nine tenths of one's own, a tenth of the mean."""
+    """Return relative frequencies, smoothed by a tenth of their mean, to the power 1/4."""
     mean = max(float(counts.mean()) if mean is None else mean, 1e-300)
     weights: Array = ((0.9 * counts + 0.1 * mean) / mean) ** FREQUENCY_POWER
     return weights
 
 
 def _zero_unrated(table: OnPattern | None, rated: Array) -> OnPattern | None:
-    """The features of the lines with ratings, as if the others were zero."""
+    """Set the features of users or items without ratings to zero."""
     if table is None or rated.all():
         return table
     return OnPattern(table.pattern, table.values * rated[table.pattern.rows])

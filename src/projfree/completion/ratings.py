@@ -1,4 +1,4 @@
-"""Ratings as people have them: sparse matrices, dense ones with NaN, triples, data frames; labels of any kind."""
+"""Reading of ratings: sparse and dense matrices, triples and data frames, with ids of any type."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from projfree.data.convert import is_frame
 from projfree.data.local import checked_weights
 
 TABLES = "a SciPy sparse matrix, a data frame with the named columns, "
-#: What each argument may be.
+#: The accepted forms of each argument, for error messages.
 FORMS = {
     "ratings": f"{TABLES}(user, item, rating) triples, a dense matrix with NaN for missing ratings, or a tuple of "
     "arrays (users, items, ratings)",
     "pairs": f"{TABLES}(user, item) pairs, of which one is [(user, item)], or a tuple of arrays (users, items)",
 }
-#: What labels of each kind of array are called.
+#: Names of the types of ids, by the kind of their NumPy type.
 LABEL_KINDS = {"i": "whole numbers", "U": "text"}
 
 
@@ -30,7 +30,7 @@ LABEL_KINDS = {"i": "whole numbers", "U": "text"}
 
 
 def check_labels(name: str, given: Any) -> Array:
-    """Labels as an array of whole numbers or of text."""
+    """Convert ids to an array of integers or of strings."""
     array = given if isinstance(given, list | tuple) else plain_array(name, given)
     if isinstance(array, list | tuple) or array.dtype.kind == "O":  # NumPy would convert numbers to text
         found = list(array)
@@ -68,7 +68,7 @@ def _refuse_missing(name: str, missing: Any, labels: Any) -> None:
 
 
 def check_label_kind(name: str, ids: Array, labels: Array) -> None:
-    """Raise if labels are of another kind than those of the fit: none of them would be found."""
+    """Raise TypeError if the ids are of another type than those of the fit, as none of them could match."""
     if len(labels) and ids.dtype.kind != labels.dtype.kind:
         one, other = (LABEL_KINDS[array.dtype.kind] for array in (ids, labels))
         raise TypeError(
@@ -77,18 +77,18 @@ def check_label_kind(name: str, ids: Array, labels: Array) -> None:
 
 
 def index_labels(ids: Array, labels: Array, name: str) -> Array:
-    """The index of each label among the sorted ``ids``, -1 if it is not there."""
+    """Return the index of each label in the sorted ``ids``, -1 if it is missing."""
     check_label_kind(name, ids, labels)
     at = np.minimum(np.searchsorted(ids, labels), len(ids) - 1)
     return np.where(ids[at] == labels, at, -1)
 
 
-# ---------------------------------------------------------------- what is given
+# ---------------------------------------------------------------- ratings as triples
 
 
 @dataclass(frozen=True, eq=False)
 class RatingTriples:
-    """Labels of users and items, a value and perhaps a weight for each pair; the shape of a matrix if one was given."""
+    """Ids of users and items, with a value and an optional weight per pair, and the shape of a given matrix."""
 
     users: Array
     items: Array
@@ -97,19 +97,19 @@ class RatingTriples:
     shape: tuple[int, int] | None = None
 
     def latest(self) -> Array:
-        """The indices of the pairs that count: with a positive weight, and repeated by no later one."""
+        """Return the indices of the last rating of each pair with a positive weight."""
         at = np.arange(len(self.values)) if self.weight is None else np.flatnonzero(self.weight > 0.0)
         rows, cols = (np.unique(side[at], return_inverse=True)[1] for side in (self.users, self.items))
         return np.sort(at[Ratings.of(rows, cols, at).values])
 
     def subset(self, at: Any) -> RatingTriples:
-        """Some of the ratings."""
+        """Select ratings."""
         weight = None if self.weight is None else self.weight[at]
         return RatingTriples(self.users[at], self.items[at], self.values[at], weight, self.shape)
 
 
 def read_ratings(X: Any, y: Any, columns: Sequence[Any], sample_weight: Any = None) -> RatingTriples:
-    """Ratings in any of the forms."""
+    """Read ratings in any of the accepted forms."""
     shape, parts = None, list[Any]()
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and y is None:
         missing = np.isnan(X)
@@ -133,12 +133,12 @@ def read_ratings(X: Any, y: Any, columns: Sequence[Any], sample_weight: Any = No
 
 
 def read_pairs(X: Any, columns: Sequence[Any]) -> tuple[Array, Array]:
-    """The users and items of pairs, of which there may be none; ratings beside them are ignored."""
+    """Read pairs of users and items; there may be none, and ratings in ``X`` are ignored."""
     return _check_pairs(_split_columns(X, columns, "pairs"))
 
 
 def read_user_ratings(ratings: Any) -> tuple[Array, Array]:
-    """Items and values that one user has rated: a mapping, a series, pairs, or a tuple of arrays."""
+    """Read the items and ratings of one user: a mapping, a series, pairs, or a tuple of arrays."""
     if isinstance(ratings, tuple) and len(ratings) == 2 and not isinstance(ratings[0], tuple):
         items, values = ratings
     elif hasattr(ratings, "index") and hasattr(ratings, "to_numpy") and np.ndim(ratings) == 1:
@@ -169,7 +169,7 @@ def _check_pairs(parts: list[Any]) -> tuple[Array, Array]:
 
 
 def _split_columns(X: Any, columns: Sequence[Any], form: str) -> list[Any]:
-    """The two or three columns of a sparse matrix, of a frame, of rows, of an array, or of a tuple of arrays."""
+    """Split a sparse matrix, data frame, list of rows, array or tuple of arrays into two or three columns."""
     if is_frame(X):
         missing = [name for name in columns[:2] if name not in X.columns]
         if missing:
@@ -208,14 +208,15 @@ def _check_values(values: Any, n: int) -> Array:
     return out
 
 
-# ---------------------------------------------------------------- the matrix
+# ---------------------------------------------------------------- the matrix of ratings
 
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """The matrix of ratings: row i has ``values[indptr[i]:indptr[i + 1]]`` in the columns ``indices[...]``.
+    """Sparse matrix of ratings in CSR format.
 
-    The ratings are in the order of rows, then columns, with weights in the same order if there are some.
+    Row i holds ``values[indptr[i]:indptr[i + 1]]`` in the columns ``indices[...]``. ``weight`` has the order of
+    ``values``.
     """
 
     indptr: Array
@@ -233,18 +234,18 @@ class Ratings:
         weight: Array | None = None,
         shape: tuple[int, int] | None = None,
     ) -> Ratings:
-        """The last rating of each pair."""
+        """Build the matrix from triples; the last rating of each pair counts."""
         if shape is None:
             shape = int(rows.max(initial=-1)) + 1, int(cols.max(initial=-1)) + 1
         pattern, order, place = Pattern.of(rows, cols, shape)
-        if place is not None:  # equal pairs are in their own order: a later rating replaces an earlier one
+        if place is not None:  # the sort is stable: keep the last of equal pairs
             order = order[np.append(place[1:] != place[:-1], True)]
         weight = None if weight is None else weight[order]
         return cls(pattern.indptr, pattern.indices, values[order], weight, shape[1])
 
     @cached_property
     def pattern(self) -> Pattern:
-        """The places of the ratings."""
+        """The sparsity pattern."""
         return Pattern(self.indptr, self.indices, self.shape)
 
     @property
@@ -258,13 +259,13 @@ class Ratings:
         return self.pattern.rows
 
     def entries_of_rows(self, rows: Array) -> tuple[Array, Array]:
-        """For all ratings in some rows, the index among these rows, and the column."""
+        """Return the positions in ``rows`` and the columns of all ratings in these rows."""
         counts = self.indptr[rows + 1] - self.indptr[rows]
         first = np.repeat(self.indptr[rows] - np.cumsum(counts) + counts, counts)
         return np.repeat(np.arange(len(rows)), counts), self.indices[first + np.arange(len(first))]
 
     def subset(self, kept: Array) -> Ratings:
-        """The ratings for which ``kept`` is true."""
+        """Select the ratings for which ``kept`` is True."""
         counts = np.bincount(self.rows[kept], minlength=self.shape[0])
         weight = None if self.weight is None else self.weight[kept]
         return Ratings(np.append(0, np.cumsum(counts)), self.indices[kept], self.values[kept], weight, self.n_items)

@@ -1,4 +1,4 @@
-"""What a fitted completion predicts and recommends: items for users, known or new, and how good the lists are."""
+"""Predictions and recommendations of a fitted completion, for known and new users, and their evaluation."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from projfree.losses.base import Loss
 from projfree.run import ProgressBar
 from projfree.run.callbacks import announce, closing
 
-#: How much the predicted rating, in standard deviations, counts beside the completed indicator of which items were
-#: rated, or beside the logarithm of their numbers of ratings. Precision at 10 on MovieLens is flat around it.
+#: Weight of the predicted rating, in standard deviations, relative to the completed indicator of which items were
+#: rated, or to the logarithm of their numbers of ratings. The precision at 10 on MovieLens hardly depends on it.
 RATING_WEIGHT = 0.35
-#: Scores that are held at once: 64 MB.
+#: Maximum number of scores in memory: 64 MB.
 MAX_SCORES = 1 << 23
-#: From this gap on a report says so; matrix entries below this part of a standard deviation of the ratings change no
-#: list; and ratings of which more than this part are zeros are implicit feedback.
+#: Thresholds of the notes of a report: a certified gap, the largest matrix entry in standard deviations of the ratings
+#: below which lists do not change, and the share of zeros that suggests implicit feedback.
 LARGE_GAP, NEGLIGIBLE, IMPLICIT_SHARE = 0.1, 1e-3, 0.5
 
 
 @dataclass(frozen=True)
 class Report:
-    """Errors of predicted ratings, and what the lists of recommendations are worth.
+    """Errors of predicted ratings, and quality of the recommended lists.
 
     Attributes
     ----------
     rmse, mae : float
-        The root mean squared and the mean absolute error of all ratings.
+        The root mean squared error and the mean absolute error of all ratings.
     precision, recall : float
-        The part of the ``k`` items recommended to a user that the user likes, and the part of the items that the user
-        likes that is recommended. Both are means over ``n_users``; NaN if there is none.
+        The fraction of the ``k`` recommended items that the user likes, and the fraction of liked items that are
+        recommended, averaged over ``n_users``; NaN if there are no users.
     popular_precision, popular_recall : float
-        The same of lists of the items with the most ratings.
+        The same for lists of the items with the most ratings.
     coverage : float
-        The part of all items that is recommended to somebody.
+        The fraction of items that are recommended to at least one user.
     k : int
         The length of a list.
     threshold : float
-        A rating of at least this says that the user likes the item.
+        The smallest rating that counts as liking an item.
     n_ratings, n_users : int
-        Ratings, and users of the fit among them who like something.
+        The number of ratings, and the number of known users who like an item.
     notes : tuple of str
-        What to know about the model, and what to do about it.
+        Hints about the model, as returned by `notes`.
     """
 
     rmse: float
@@ -74,7 +74,7 @@ class Report:
 
 
 class Ranking:
-    r"""The scores by which items are recommended, as one product of factors for all pairs with ratings.
+    r"""Scores that rank items for users, as a single product of factors for all pairs with ratings.
 
     With ``by="rating"`` the score is the predicted rating. With ``by="likely"`` it estimates how likely the user is to
     choose and like the item: the completed indicator of which items were rated, :math:`S_{ij} + T_{ij}`, or without
@@ -98,7 +98,7 @@ class Ranking:
         self.popularity, self.right = popularity, np.column_stack([right, self.rating_weight * model.cols + popularity])
 
     def scores(self, rows: Array) -> Array:
-        """The scores of all items for some rows of the model."""
+        """Return the scores of all items for some users."""
         cold_start, model = self.cold_start, self.cold_start.model
         out: Array = np.column_stack([self.left[rows], np.ones(len(rows))]) @ self.right.T
         cold, new = np.flatnonzero(cold_start.items.cold[:-1]), np.flatnonzero(cold_start.users.cold[rows])
@@ -115,9 +115,9 @@ class Ranking:
 def top_items(
     scores: Callable[[Array], Array], rows: Array, n: int, width: int, seen: Ratings | None = None, verbose: int = 0
 ) -> Array:
-    """The columns of the ``n`` highest scores of each row, from high to low; -1 where too few are left.
+    """Return the columns of the ``n`` largest scores of each row, in decreasing order; -1 if too few are left.
 
-    Scores are computed for a block of rows at a time. What is in ``seen`` is left out.
+    Scores are computed for blocks of rows. Entries in ``seen`` are excluded.
     """
     from projfree.completion.kernels import top_of_rows
 
@@ -138,9 +138,9 @@ def top_items(
 
 
 def score_lists(top: Array, liked: Array, width: int) -> tuple[float, float, float]:
-    """Precision, recall and coverage of lists of items, one for each user.
+    """Compute precision, recall and coverage of lists of items, one list per user.
 
-    ``liked`` holds users by their lists and items by their columns, -1 for one that no list can hold.
+    ``liked`` holds pairs of list number and item index; the index -1 stands for an item that is in no list.
     """
     if not len(top):
         return float("nan"), float("nan"), 0.0
@@ -151,7 +151,7 @@ def score_lists(top: Array, liked: Array, width: int) -> tuple[float, float, flo
 
 
 class Recommender:
-    """What a fitted `MatrixCompletion` is asked; it needs no solver."""
+    """Predictions, recommendations and reports of a fitted `MatrixCompletion`."""
 
     factors_: Factors
     offset_model_: OffsetModel
@@ -171,20 +171,21 @@ class Recommender:
     # ------------------------------------------------------------ predictions
 
     def decision_function(self, X: Any) -> Array:
-        """The model at pairs, before clipping; for the logistic loss the log-odds."""
+        """Return the predictions for pairs before clipping; with the logistic loss, the log-odds."""
         check_is_fitted(self, "factors_")
         return self._cold_start_model.margin(*self._places(*read_pairs(X, self.columns)))
 
     def predict(self, X: Any) -> Array:
-        """Ratings of pairs ``(user, item)``, within the range of those seen; for the logistic loss one of the labels.
+        """Predict ratings of pairs ``(user, item)``, clipped to the range of the ratings; with the logistic loss,
+        labels.
 
-        If a user or an item has no ratings, or was never seen, the prediction is that of the best offsets without a
-        matrix, and of what features say.
+        If a user or an item has no ratings or is unknown, the prediction uses the offsets fitted without a matrix, and
+        features.
         """
         return self._clip_to_ratings(self.decision_function(X))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The coefficient of determination of predicted ratings; for the logistic loss the accuracy."""
+        """Return R2 of predicted ratings; with the logistic loss, the accuracy."""
         from sklearn.metrics import accuracy_score, r2_score
 
         given = read_ratings(X, y, self.columns)
@@ -193,7 +194,7 @@ class Recommender:
         return float(measure(given.values, predicted, sample_weight=sample_weight))
 
     def rmse(self, X: Any, y: Any = None) -> float:
-        """The root mean squared error of predicted ratings."""
+        """Return the root mean squared error of predicted ratings."""
         given = read_ratings(X, y, self.columns)
         return float(np.sqrt(np.mean((self.predict((given.users, given.items)) - given.values) ** 2)))
 
@@ -204,7 +205,7 @@ class Recommender:
 
     @property
     def _cold_start_model(self) -> ColdStartModel:
-        """The model with users and items without ratings, computed once for each fit."""
+        """The model completed for users and items without ratings, cached for each fit."""
         known = vars(self).get("_cold_start_cache")
         if known is None or known.model is not self.factors_ or known.offsets is not self.offset_model_:
             given = self.factors_, self.offset_model_, (self.user_features_, self.item_features_)
@@ -216,7 +217,7 @@ class Recommender:
         return np.where(u >= 0.0, high, low) if self.loss_.labels else np.clip(u, low, high)
 
     def _places(self, users: Array, items: Array) -> tuple[Array, Array]:
-        """Rows and columns of pairs, -1 for what was never seen."""
+        """Return rows and columns of pairs, -1 for unknown users and items."""
         return index_labels(self.user_ids_, users, "users"), index_labels(self.item_ids_, items, "items")
 
     # ------------------------------------------------------------ recommendations
@@ -224,25 +225,25 @@ class Recommender:
     def recommend(
         self, user: Any = None, n: int = 10, exclude_seen: bool = True, by: str = "likely"
     ) -> tuple[Array, Array]:
-        """The ``n`` best items for a user or for several, and their predictions before clipping.
+        """Recommend ``n`` items to one or several users, with predictions before clipping.
 
         Parameters
         ----------
         user : label or sequence of labels, optional
-            One user of the fit, or several; by default all, in the order of ``user_ids_``.
+            One or several known users; by default all, in the order of ``user_ids_``.
         n : int
-            How many items.
+            The number of items.
         exclude_seen : bool
-            Whether items that the user has rated are left out.
+            Whether to exclude the items that the user has rated.
         by : {"likely", "rating"}
-            The items that the user is most likely to choose and to like, or those with the highest predictions, among
-            which there are many that few have rated.
+            Rank items by how likely the user is to choose and like them, or by the predicted rating. The latter
+            recommends many items with few ratings.
 
         Returns
         -------
         items, predictions : ndarray
-            Of length ``n``, or fewer if nothing else is left. For several users of shape ``(n_users, n)``: a row that
-            ends early goes on with predictions that are NaN, beside items that mean nothing.
+            Of length at most ``n`` for one user, and of shape ``(n_users, n)`` for several. Shorter rows are padded
+            with NaN predictions, beside items without meaning.
         """
         check_is_fitted(self, "factors_")
         user = self.user_ids_ if user is None else user
@@ -253,7 +254,7 @@ class Recommender:
     def _recommend_rows(
         self, cold_start: ColdStartModel, rows: Array, n: int, seen: Ratings | None, by: str
     ) -> tuple[Array, Array]:
-        """The best items for rows of a model, and their predictions."""
+        """Return the best items for some rows of a model, and their predictions."""
         ranking = Ranking(cold_start, by, self.settings_.implicit > 0.0, self.rating_deviation_)
         top = top_items(ranking.scores, rows, n, len(self.item_ids_), seen, self.verbose)
         there, predictions = top >= 0, np.full(top.shape, np.nan)
@@ -261,16 +262,16 @@ class Recommender:
         return self.item_ids_[top], predictions
 
     def similar_items(self, item: Any, n: int = 10) -> tuple[Array, Array]:
-        """The ``n`` items most like an item, or like each of several, and how much: from 1, alike, to -1, opposite.
+        """Find the ``n`` items most similar to one or several items, with similarities from -1 to 1.
 
-        The similarity is the cosine of the items' columns of the completed matrix without offsets: who likes one
-        more than is usual for user and item likes the other too.
+        The similarity is the cosine of the columns of the completed matrix without offsets: it is large if the users
+        who rate one item above expectation also rate the other above expectation.
         """
         check_is_fitted(self, "factors_")
         return self._similar("item", item, self.item_ids_, n)
 
     def similar_users(self, user: Any, n: int = 10) -> tuple[Array, Array]:
-        """The ``n`` users most like a user, or like each of several, and how much, as in `similar_items`."""
+        """Find the ``n`` users most similar to one or several users, as in `similar_items`."""
         check_is_fitted(self, "factors_")
         return self._similar("user", user, self.user_ids_, n)
 
@@ -279,10 +280,10 @@ class Recommender:
         lines, own, other = (cold_start.users, model.left, model.right)
         if name == "item":
             lines, own, other = (cold_start.items, model.right, model.left)
-        own = own if lines.regression is None else lines.factors[:-1]  # what is expected of those without ratings
+        own = own if lines.regression is None else lines.factors[:-1]  # with predictions from features
         n = min(count(f"similar_{name}s(n=...)", n), len(ids) - 1)
         rows = self._find_labels(name, label, ids)
-        # Rows are compared as those of own @ other.T, which does not depend on how the matrix was factored.
+        # Compare rows of own @ other.T, which do not depend on the factorisation.
         values, vectors = np.linalg.eigh(other.T @ other)
         whole = own @ (vectors * np.sqrt(np.maximum(values, 0.0)))
         lengths = np.linalg.norm(whole, axis=1, keepdims=True)
@@ -298,7 +299,7 @@ class Recommender:
         return (ids[top], sizes) if np.ndim(label) else (ids[top[0]], sizes[0])
 
     def _find_labels(self, name: str, label: Any, ids: Array) -> Array:
-        """The indices of one or several labels, all of which must be there."""
+        """Return the indices of one or several ids; raise ValueError for an unknown one."""
         labels = check_labels(name, label if np.ndim(label) else [label])
         at = index_labels(ids, labels, name)
         if (at < 0).any():
@@ -317,26 +318,26 @@ class Recommender:
         exclude_seen: bool = True,
         by: str = "likely",
     ) -> Any:
-        """Predictions or recommendations for a new user who has rated some items, or none.
+        """Predict ratings or recommend items for a new user, from some ratings or none.
 
         Parameters
         ----------
         ratings : mapping, series, pairs or tuple of arrays
-            ``{item: rating}``, a series of ratings with the items as its index, pairs ``(item, rating)``, or
-            ``(items, ratings)``. Items that the fit has not seen are ignored, but one must be of the fit; a later
-            rating of the same item replaces an earlier one. There may be no ratings, as if features alone are known.
+            ``{item: rating}``, a series of ratings indexed by items, pairs ``(item, rating)``, or ``(items, ratings)``.
+            Unknown items are ignored, but at least one must be known, unless there are no ratings at all. The last
+            rating of an item counts.
         user_features : vector or frame with one row, optional
-            The features of the user, in the columns of the fit, if this had some.
+            The features of the user, with the columns of the fit.
         n : int, optional
-            How many items to recommend; by default predictions of all items are returned.
+            The number of items to recommend; by default the predictions of all items are returned.
         exclude_seen, by
             As in `recommend`.
 
         Returns
         -------
         ndarray or pair of ndarray
-            Predictions of all items in the order of ``item_ids_``, as `predict` would give them after a fit in which
-            only the new user's row was found; with ``n`` items and predictions as `recommend` gives them.
+            Predictions of all items in the order of ``item_ids_``, from a regression of the user's row on the fixed
+            factors of the items; with ``n``, items and predictions as in `recommend`.
         """
         check_is_fitted(self, "factors_")
         items, values = read_user_ratings(ratings)
@@ -358,7 +359,7 @@ class Recommender:
         )
 
     def _check_user_features(self, given: Any) -> FeatureTable | None:
-        """The features of a new user, in the units of the fit."""
+        """Check the features of a new user, and scale them as in the fit."""
         if given is None:
             return None
         if self.user_features_ is None:
@@ -370,7 +371,7 @@ class Recommender:
         return table
 
     def _fold_in_row(self, ratings: Ratings, table: FeatureTable | None) -> ColdStartModel:
-        """The model with one row, that of a new user with these ratings, given its columns and its penalty."""
+        """Fit the row of a new user, with the columns and the penalty of the model fixed."""
         cold_start, model, counts = self._cold_start_model, self.factors_, self.offset_model_.row_counts
         now = replace(model, lefts=np.zeros((2, model.lefts.shape[1])), rows=np.zeros(1))  # a row of X, one of T
         if not len(ratings):
@@ -378,7 +379,7 @@ class Recommender:
         features, mean = (None if table is None else table.entries, None), float(counts.sum() / len(counts))
         f = CompletionProblem(self._encode_ratings(ratings), self.settings_, features, (mean, None))
         ridge, scale = self.strength_ * relative_ridge(model.sigma, f.p), f.rows[:1] ** 2
-        for _ in range(100):  # a few for squares; other losses are majorised anew each time
+        for _ in range(100):  # a few suffice for squares; other losses need a new majorant each time
             last, now = now, update_factors(f, now, 0, ridge, scale)
             if np.allclose(now.left, last.left) and np.allclose(now.rows, last.rows):
                 break
@@ -386,7 +387,7 @@ class Recommender:
         return replace(cold_start, model=now, users=replace(users, factors=now.left, plain=now.left))
 
     def _encode_ratings(self, ratings: Ratings) -> Ratings:
-        """The ratings as the loss wants them: of two values the higher one becomes 1 and the lower one -1."""
+        """Encode ratings as targets of the loss; with labels, the larger value becomes 1 and the smaller -1."""
         if not self.loss_.labels:
             return ratings
         (low, high), values = self.rating_range_, ratings.values
@@ -402,10 +403,10 @@ class Recommender:
     # ------------------------------------------------------------ report
 
     def report(self, X: Any, y: Any = None, k: int = 10, threshold: float | None = None) -> Report:
-        """Errors, precision, recall and coverage on ratings that were held out, and what to know about the model.
+        """Evaluate the model on held-out ratings: errors, precision, recall and coverage.
 
-        Lists of ``k`` items are made as by `recommend`, from all items that a user has not rated in the fit, for those
-        users of the fit who like something in ``X``. An item that the fit has not seen may be liked, and is in no list.
+        Lists of ``k`` items are made as by `recommend`, without the items that a user has rated in the fit, for known
+        users who like an item in ``X``. An item that the fit has not seen counts for the recall, but is in no list.
 
         Parameters
         ----------

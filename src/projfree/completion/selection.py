@@ -1,4 +1,4 @@
-"""The choice of the penalty and of the weight of implicit features: a path of penalties, judged on held-out ratings."""
+"""Choice of the penalty and of the weight of implicit features, by validation along paths of penalties."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from projfree.runtime import single_blas_thread
 if TYPE_CHECKING:
     from projfree.run.checkpoint import SavedRun
 
-#: A path: at most so many strengths from this part of the strongest on, each this factor below the last, with so many
-#: sweeps each, until so many in a row have not improved the score.
+#: Path of penalties: first strength relative to the largest useful one, ratio of consecutive strengths, sweeps per
+#: strength, maximum number of strengths, and number of strengths without improvement after which it stops.
 FIRST, FACTOR, SWEEPS, POINTS, PATIENCE = 0.7, 0.8, 3, 32, 2
-#: Weights of implicit features to choose from, that of the first path first.
+#: Candidate weights of implicit features, in the order of their paths.
 WEIGHTS = (1.0, 0.0)
-#: Outliers are so many robust deviations from the median. They would be most of the error of a robust loss.
+#: Distance of outliers from the median, in robust standard deviations. They would dominate the validation error.
 OUTLIER = 5.0
 
 
@@ -45,7 +45,7 @@ def run_sweeps(
     max_iter: int,
     checkpoint: SavedRun | None = None,
 ) -> tuple[ALSState, Status]:
-    """The state after some sweeps, from a state, a checkpoint or random factors; and why they ended."""
+    """Run sweeps from a state, a checkpoint or random factors; return the last state and why the run ended."""
     ball = f.ball(radius)
     if state is None:
         state = solver.init(f, ball, f.point(ball.centre(f.shape)), seed)
@@ -60,7 +60,7 @@ def run_sweeps(
 
 @dataclass(frozen=True, eq=False)
 class ValidationSet:
-    """Ratings that were held out, in the terms of the loss, and how models are judged on them."""
+    """Validation ratings as targets of the loss, and the score of a model on them."""
 
     held: Ratings
     loss: Loss
@@ -69,7 +69,7 @@ class ValidationSet:
 
     @classmethod
     def of(cls, held: Ratings, fitted: Ratings, loss: Loss) -> ValidationSet:
-        """From the ratings that were held out and the others, which say what is usual."""
+        """Build it from validation and training ratings; the latter determine the range and the outliers."""
         low, high = float(fitted.values.min()), float(fitted.values.max())
         if not is_squared(loss) and not loss.labels:
             held = replace(held, values=np.clip(held.values, *robust_range(fitted.values, fitted.weight)))
@@ -77,30 +77,30 @@ class ValidationSet:
         return cls(held, loss, (-math.inf, math.inf) if loss.labels else (low, high), weight / weight.sum())
 
     def losses(self, model: Factors) -> Array:
-        """The loss of each rating."""
+        """Return the loss of each rating."""
         u = model.margin(self.held.rows, self.held.indices)
         return self.loss.value(np.clip(u, *self.range), self.held.values)
 
     def score(self, model: Factors) -> float:
-        """The negative root of the mean loss; the mean loss if ratings are labels."""
+        """Return the negative square root of the mean loss, or the negative mean loss if ratings are labels."""
         error = float(self.weight @ self.losses(model))
         return -error if self.loss.labels else -math.sqrt(error)
 
     def clearly_better(self, one: Factors, other: Factors) -> bool:
-        """Whether a model is better than another one by two standard errors: it is the best of many."""
+        """Return whether a model is better by two standard errors, as it is the best of many."""
         gain = self.losses(other) - self.losses(one)
         mean = float(self.weight @ gain)
         return mean > 2.0 * math.sqrt(float(self.weight**2 @ (gain - mean) ** 2))
 
 
 def robust_range(values: Array, weight: Array | None) -> tuple[float, float]:
-    """The range of ratings that are no outliers."""
+    """Return the range of ratings that are not outliers."""
     centre, far = weighted_median(values, weight), OUTLIER * robust_scale(values, weight)
     return centre - far, centre + far
 
 
 class PenaltyScore(NamedTuple):
-    """A strength and a weight of implicit features, and the score of the model there."""
+    """A strength, a weight of implicit features, the score and the model."""
 
     strength: float
     implicit: float
@@ -109,13 +109,13 @@ class PenaltyScore(NamedTuple):
 
 
 def strength_path(f: CompletionProblem) -> Array:
-    """The strengths of a path, from strong to weak."""
+    """Return the strengths of a path, in decreasing order."""
     return np.asarray(FIRST * max_strength(f) * FACTOR ** np.arange(POINTS))
 
 
 @dataclass
 class PathSearch:
-    """Models along paths of penalties, each started from the last, until a callback or the deadline ends it."""
+    """Fit models along paths of penalties, each from the last, until a callback or the deadline stops it."""
 
     rank: int
     seed: int
@@ -125,7 +125,7 @@ class PathSearch:
     stopped: bool = False
 
     def fit(self, f: CompletionProblem, strength: float, before: PenaltyScore | None) -> PenaltyScore:
-        """The model after a few sweeps with one strength."""
+        """Run a few sweeps with one strength, and score the model."""
         solver, state = ALS(self.rank, strength), None
         if before is not None:
             model = before.model
@@ -139,7 +139,7 @@ class PathSearch:
         return PenaltyScore(strength, f.implicit, self.score(model), model)
 
     def path(self, f: CompletionProblem, strengths: Array, start: PenaltyScore | None = None) -> list[float]:
-        """The scores of a path; `best` is the first of the best models so far."""
+        """Return the scores of a path, and update `best`."""
         last, scores = start, list[float]()
         for strength in strengths.tolist():
             last = self.fit(f, strength, last)
@@ -159,10 +159,10 @@ def select_penalty(
     held: ValidationSet,
     callbacks: Sequence[Any] = (),
 ) -> PenaltyScore:
-    """The strength and the weight of implicit features with the best score; no matrix unless one is clearly better.
+    """Choose the strength and the weight of implicit features; the zero matrix, unless another is clearly better.
 
-    The first weight has the whole path; the path of another begins before the best strength of the last one, with the
-    best model so far. A callback that returns True ends the search.
+    The first weight has a full path. The path of the next one begins before the best strength of the last path, with
+    the best model so far. A callback that returns True ends the search.
     """
     strengths, search, begin = strength_path(f), PathSearch(rank, seed, held.score, callbacks), 0
     for weight in weights:
@@ -178,5 +178,5 @@ def select_penalty(
 
 
 def count_path_sweeps(weights: Sequence[float]) -> int:
-    """The largest number of sweeps that `select_penalty` makes, for progress bars."""
+    """Return the maximum number of sweeps of `select_penalty`, for progress bars."""
     return SWEEPS * POINTS * len(weights)

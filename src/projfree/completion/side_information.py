@@ -1,14 +1,14 @@
-r"""Which entries were observed, and features: squares of blocks beside and below the matrix of ratings.
+r"""Side information: implicit feedback (which entries were observed) and features, as further blocks of the matrix.
 
-With B the 0/1 matrix of the observed places, F and H features of rows and columns, and X, S and T blocks of one larger
-matrix, the problem of completion gets the further terms
+With B the 0/1 matrix of observed entries, F and H features of rows and columns, and X, S and T blocks of one larger
+matrix, the objective gets the terms
 
 .. math:: M = \begin{pmatrix} X & S \\ T & \cdot \end{pmatrix}, \qquad
           \bigl\|([B, F] - S)\, Q^{1/2}\bigr\|_F^2 + \bigl\|P^{1/2} ([B; H^T] - T)\bigr\|_F^2
 
-with diagonal weights Q and P: w/n for B, 1/n for features. Rows of X and S share factors, and so do columns of X and T:
-what somebody looked at says something about what they like. The terms have as many entries as the matrix and are never
-formed: for factors
+with diagonal weights Q and P: w/n for B, 1/n for features. The rows of X and S share factors, and so do the columns of
+X and T, so that which items a user has rated informs the ratings. These terms have as many entries as the matrix, which
+are never formed: for factors U and V
 
 .. math:: \|B - U V^T\|_F^2 = |B| - 2 \sum_{(i,j) \in B} U_i \cdot V_j + \operatorname{tr}(U^T U\, V^T V).
 
@@ -31,16 +31,16 @@ from projfree.algebra.structured import FactoredShape, Structured
 from projfree.checks import Array
 from projfree.completion.bias_terms import Tangent
 
-#: Features of the rows and of the columns of the matrix, a row of numbers for each; None is no table.
+#: Features of rows and of columns, each with one row of numbers per row or column of the matrix, or None.
 Features = tuple[OnPattern | None, OnPattern | None]
 
 
 class SideInformation:
-    """The squares of one problem, for side 0, the rows of the m x n matrix (S), and for side 1, its columns (T).
+    """Squared losses of the blocks S (side 0, with the rows of the matrix) and T (side 1, with its columns).
 
-    ``implicit`` is the weight of a square of B, zero without B, and ``weight`` that of the features, which have the
-    shapes m x d and n x e. ``weights`` holds those of the columns of S and of the rows of T, ``counts`` how many of
-    these belong to B, and ``zero_value`` is the value of the squares at zero.
+    ``implicit`` is the weight of each entry of B, zero to leave it out. ``weight`` is the weight of each entry of the
+    features, of shapes m x d and n x e. ``weights`` are the weights of the columns of S and the rows of T, ``counts``
+    the number of those that belong to B, and ``zero_value`` is the value of the squares at zero.
     """
 
     def __init__(self, pattern: Pattern, implicit: float, features: Features, weight: float) -> None:
@@ -54,17 +54,17 @@ class SideInformation:
 
     @property
     def any(self) -> bool:
-        """Whether there are squares."""
+        """Whether there is any side information."""
         return self.implicit > 0.0 or self.features != (None, None)
 
     @property
     def extra(self) -> tuple[int, int]:
-        """The numbers of rows below the matrix and of columns beside it."""
+        """The numbers of rows of T and of columns of S."""
         return len(self.weights[1]), len(self.weights[0])
 
     @cached_property
     def targets(self) -> tuple[OnPattern, OnPattern]:
-        """What S and T are compared with, ``[B, F]`` and ``[B; H.T]``; B alone shares its pattern with the ratings."""
+        """The targets of S and T, ``[B, F]`` and ``[B; H.T]``; B alone shares its pattern with the ratings."""
         return self._target_block(0), self._target_block(1)
 
     def _target_block(self, side: int) -> OnPattern:
@@ -84,7 +84,7 @@ class SideInformation:
 
     @cached_property
     def gradients_at_zero(self) -> tuple[OnPattern, OnPattern]:
-        """The gradients of the squares at zero, of the shapes of S and T."""
+        """The gradients of the squares with respect to S and T at zero."""
         found = []
         for known, lines, q in zip(self.targets, ("indices", "rows"), self.weights, strict=True):
             if known.values.strides == (0,):  # B alone, in which all have one weight
@@ -94,17 +94,17 @@ class SideInformation:
         return found[0], found[1]
 
     def _parts(self, left: Array, right: Array) -> list[tuple[Array, Array, Array]]:
-        """For S and for T the factors of the matrix's lines, those beyond it, and the weights of these."""
+        """Return for S and for T the shared factors, the factors of side information, and their weights."""
         m, n = self.pattern.shape
         return [(left[:m], right[n:], self.weights[0]), (right[:n], left[m:], self.weights[1])]
 
     def _squared_norm(self, left: Array, right: Array) -> float:
-        """The weighted squares of S and T, for factors of the larger matrix."""
+        """Return the weighted squared norms of S and T for factors of the larger matrix."""
         parts = self._parts(left, right)
         return sum(float(np.sum((own.T @ own) * (far.T @ (far * q[:, None])))) for own, far, q in parts)
 
     def value(self, left: Array, right: Array) -> float:
-        """The sum of all squares, for factors of the larger matrix."""
+        """Return the sum of all squares for factors of the larger matrix."""
         if not self.any:
             return 0.0
         m, n = self.pattern.shape
@@ -113,33 +113,34 @@ class SideInformation:
         return max(self.zero_value + linear + self._squared_norm(left, right), 0.0)
 
     def tangent(self, left: Array, right: Array) -> Tangent:
-        """The tangent, of which `gradients_at_zero` are left out of the gradient."""
+        """Return the tangent; its gradient is relative to `gradients_at_zero`, which have to be added."""
         (m, n), (below, beside), k = self.pattern.shape, self.extra, left.shape[1]
         (own0, far0, q0), (own1, far1, q1) = self._parts(left, right)
         lefts = np.block([[own0, np.zeros((m, k))], [np.zeros((below, k)), 2.0 * far1 * q1[:, None]]])
         rights = np.block([[np.zeros((n, k)), own1], [2.0 * far0 * q0[:, None], np.zeros((beside, k))]])
         constant = self.zero_value - self._squared_norm(left, right)
-        squares = sizes = 0.0  # at least the weighted sum of squares, and the sum of the norms of the weighted matrices
+        squares = sizes = 0.0  # upper bounds: the weighted sum of squares, the sum of norms of the weighted matrices
         for own, far, q in ((own0, far0, q0), (own1, far1, q1)):
             size, lines = float(np.sum(own**2)), np.sum(far**2, axis=1)
             squares, sizes = squares + size * float(q @ lines), sizes + math.sqrt(size * float(q**2 @ lines))
-        # Gram matrices add as many terms as there are rows, and products of their entries may cancel.
+        # Gram matrices sum over all rows, and products of their entries may cancel.
         units = m + n + below + beside + 8.0 * k + 16.0
         error = UNIT * (units * (self.zero_value + squares) + abs(constant))
         moved = sum(pull.size() for pull in self.gradients_at_zero) + 2.0 * sizes
         return Tangent(self.value(left, right), constant, LowRank.of(lefts, rights), error, 8.0 * UNIT * moved)
 
     def fingerprint(self) -> str:
-        """A short hash that tells this from others."""
+        """Return a short hash of the side information."""
         tables = [table for table in self.features if table is not None]
         parts = [part for table in tables for part in (table.pattern.indptr, table.pattern.indices, table.values)]
         return short_hash(f"side information {self.implicit!r}", *parts)
 
 
 class BlockMatrix(Structured):
-    """Matrices on patterns as blocks of a larger matrix, which may share a pattern: that saves memory.
+    """Sparse matrix of blocks, which may share a pattern to save memory.
 
-    Each has its first row and column. BlockMatrix that share a row or a column begin there together, and have as many.
+    Each block has its first row and column. Blocks that share a row or a column start there together and have the same
+    size.
     """
 
     def __init__(self, shape: tuple[int, ...], blocks: list[tuple[OnPattern, int, int]]) -> None:
@@ -157,7 +158,7 @@ class BlockMatrix(Structured):
         return BlockMatrix(self.shape, [(part * a, i, j) for part, i, j in self.blocks])
 
     def plus(self, others: list[Any]) -> BlockMatrix:
-        """The sum with others of the same blocks."""
+        """Return the sum with matrices of the same block structure."""
         each = zip(*(one.blocks for one in (self, *others)), strict=True)
         return BlockMatrix(self.shape, [(added([part for part, *_ in same]), *same[0][1:]) for same in each])
 
@@ -201,7 +202,7 @@ class BlockMatrix(Structured):
 
     @property
     def count(self) -> int:
-        """The number of places of all blocks."""
+        """The number of entries of all blocks."""
         return sum(part.count for part, *_ in self.blocks)
 
     def any(self) -> bool:
@@ -211,10 +212,10 @@ class BlockMatrix(Structured):
         return all(part.finite() for part, *_ in self.blocks)
 
     def gram(self) -> Array:
-        """The Gram matrix of the smaller side."""
+        """Return the Gram matrix of the smaller dimension."""
         by_rows, out = self.shape[0] < self.shape[1], np.zeros((min(self.shape),) * 2)
         for one, *at in self._places:
             for two, *there in self._places:
-                if at[by_rows] == there[by_rows]:  # they share columns, or rows
+                if at[by_rows] == there[by_rows]:  # the blocks share columns, or rows
                     out[at[not by_rows], there[not by_rows]] += products(one, two, by_rows)
         return out
