@@ -43,6 +43,8 @@ from projfree.solvers.base import Solver, State
 
 #: Initial strength of the penalty, if it is adapted to a radius, relative to the largest useful strength.
 INITIAL_SHARE = 0.3
+#: The strength is multiplied by this power of norm / radius: with the ratio itself it overshoots and oscillates.
+STRENGTH_POWER = 0.7
 #: Smallest strength and ridge relative to their scale, so that the regressions have unique solutions.
 MIN_SHARE = 1e-9
 #: Scale of the random initial factors, for targets of unit size.
@@ -126,9 +128,9 @@ class ALS(Solver):
         first = state.first if math.isfinite(state.first) else strength
         with single_blas_thread():  # `parallel_for_rows` has its own threads
             model = sweep(f, Factors.of_point(f, state.x, state.sigma).cast(regression_dtype(f)), strength)
-        if self.penalty is None:  # multiplying by norm / radius is safe: the norm decreases more slowly than 1/strength
+        if self.penalty is None:
             radius: float = ball.radius  # type: ignore[attr-defined]  # the ball of the problem
-            strength *= float(np.clip(lp_norm(model.sigma, f.p) / radius, 0.5, 2.0))
+            strength *= float(np.clip((lp_norm(model.sigma, f.p) / radius) ** STRENGTH_POWER, 0.5, 2.0))
             strength = max(strength, min_strength(f, first))
         return replace(state, t=state.t + 1, x=model.point(f), strength=strength, first=first, sigma=model.sigma)
 
