@@ -73,22 +73,22 @@ FAULTS = [
         "self.y",
         "objectives/test_intercept",
     ),
-    Fault("estimators.classifier:Classification._targets", "by_class * weight", "by_class", "estimators/test_weights"),
+    Fault("estimators.classifier:Classification._targets", "factors * weight", "factors", "estimators/test_weights"),
     # intercepts
     Fault("objectives.intercept:Intercept.locate", "constant - self", "constant + self", "objectives/test_intercept"),
     Fault("objectives.erm:Objective", "g - outer(", "g + outer(", "objectives/test_intercept"),
     Fault("data.column_stats:ColumnStats.raw", "intercept - self", "intercept + self", "estimators/test_models"),
     # folds
-    Fault("cli.fit:split", "np.sort(order[held:])", "np.sort(order)", "cli/test_fit"),
-    Fault("cli.fit:fit", "fitted(np.arange(len(rows.y))", "fitted(train", "cli/test_fit"),
+    Fault("cli.fit:split_rows", "np.sort(order[held:])", "np.sort(order)", "cli/test_fit"),
+    Fault("cli.fit:fit", "fit_rows(np.arange(len(rows.y))", "fit_rows(train", "cli/test_fit"),
     # persistence
     Fault("persist:_read_array", "member.compress_type != zipfile.ZIP_STORED", "False", "persist/test_untrusted"),
     Fault("persist:atomic_write", "_flush(temporary)", "pass", "persist/test_power_cut persist/test_atomic"),
     Fault("persist:_read", 'content["kind"] == kind', "True", "persist/test_refusals persist/test_round_trip"),
     Fault("run.checkpoint:_restore", "run.unproved = True", "run.unproved = False", "run/test_forged_checkpoints"),
     Fault("estimators.encoding:unpack_encoder", "medians or ", "", "estimators/test_untrusted_models"),
-    Fault("cli.output:check_place", "and not force and", "and", "cli/test_files"),
-    Fault("cli.output:write_csv", "check_place(out, inputs, force)", "pass", "cli/test_files"),
+    Fault("cli.output:check_output", "and not force and", "and", "cli/test_files"),
+    Fault("cli.output:write_csv", "check_output(out, inputs, force)", "pass", "cli/test_files"),
 ]
 
 

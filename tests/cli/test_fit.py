@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import accuracy_score, r2_score
 
 from projfree import ConstrainedClassifier, ConstrainedRegressor, load
-from projfree.cli.fit import split
+from projfree.cli.fit import split_rows
 from projfree.losses import BY_NAME
 
 
@@ -35,7 +35,7 @@ def classes(table, tmp_path):
 def test_the_score_is_on_rows_held_out_and_the_model_is_fitted_on_all(call, table, classes, tmp_path, kind, more):
     path = table if kind == "numbers" else classes
     record = call.json(*fit(path, tmp_path / "m", *more, "--seed", 3, "--hold-out", 0.4))
-    frame, (train, test) = pd.read_csv(path), split(100, 0.4, 3)
+    frame, (train, test) = pd.read_csv(path), split_rows(100, 0.4, 3)
     assert sorted([*train, *test]) == list(range(100))
     assert (record["rows"], record["held_out_rows"]) == (100, 40)
     X, y, radius = frame[list("abc")], frame["y"], record["radius"]
@@ -109,7 +109,10 @@ def test_every_loss_is_a_choice_and_scored_as_its_estimator(call, table, tmp_pat
         frame["y"] = np.exp(frame["y"] / 4)
     frame.to_parquet(path)
     record = call.json(*fit(path, tmp_path / "m", "--loss", loss, "--radius", 1, "--tol", 1e-4))
-    (train, test), kind = split(100, 0.2, 0), ConstrainedClassifier if BY_NAME[loss].labels else ConstrainedRegressor
+    (train, test), kind = (
+        split_rows(100, 0.2, 0),
+        ConstrainedClassifier if BY_NAME[loss].labels else ConstrainedRegressor,
+    )
     model = kind(loss, radius=1, tol=1e-4, random_state=0).fit(frame[list("abc")].iloc[train], frame["y"].iloc[train])
     assert record["score"] == pytest.approx(model.score(frame[list("abc")].iloc[test], frame["y"].iloc[test]), abs=5e-3)
     assert record["score_kind"] == (

@@ -12,7 +12,7 @@ import pytest
 
 from projfree import load
 from projfree.cli.options import Layout
-from projfree.cli.tables import as_ids, read_table
+from projfree.cli.tables import read_table, to_ids
 
 
 def fit(path, out, *more):
@@ -167,4 +167,4 @@ def test_codes_are_text_if_asked_for(call, tmp_path):
     ],
 )
 def test_ids_are_numbers_if_these_print_the_same(column, ids):
-    assert as_ids(pd.Series(column, index=range(5, 5 + len(column)), name="user")).tolist() == ids
+    assert to_ids(pd.Series(column, index=range(5, 5 + len(column)), name="user")).tolist() == ids

@@ -7,7 +7,7 @@ import pytest
 
 from projfree.datasets import load_adult
 from projfree.datasets.adult import COLUMNS, NUMERIC
-from projfree.datasets.sources import packaged
+from projfree.datasets.sources import load_packaged
 
 # Of the original files, uncompressed.
 DATA = "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"
@@ -17,7 +17,7 @@ TEST = "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05"
 @pytest.fixture(scope="module")
 def raw():
     """The fields of the original files, a column for each."""
-    arrays = packaged("adult.npz")
+    arrays = load_packaged("adult.npz")
     return {
         name: arrays[name] if name in NUMERIC else arrays["levels " + name].astype(object)[arrays[name]]
         for name in COLUMNS

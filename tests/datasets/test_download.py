@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from projfree.datasets import load_movielens
-from projfree.datasets.sources import SOURCES, download, find, given, open_text
+from projfree.datasets.sources import SOURCES, download, find_file, find_local, open_text
 
 
 def archive(name="ml-1m/ratings.dat", text="1::2::3::4\n"):
@@ -45,9 +45,9 @@ def test_the_folder_of_the_variable_comes_before_the_cache(tmp_path, monkeypatch
     monkeypatch.setenv("PROJFREE_DATA", str(tmp_path))
     (tmp_path / "ml-1m").mkdir()
     (tmp_path / "ml-1m" / "ratings.dat").write_text("")
-    assert given(SOURCE) == find("f()", SOURCE) == tmp_path / "ml-1m" / "ratings.dat"
+    assert find_local(SOURCE) == find_file("f()", SOURCE) == tmp_path / "ml-1m" / "ratings.dat"
     (tmp_path / "ml-1m" / "ratings.dat").unlink()
-    assert find("f()", SOURCE) == cache / "ml-1m" / "ratings.dat.zip"
+    assert find_file("f()", SOURCE) == cache / "ml-1m" / "ratings.dat.zip"
 
 
 def test_a_download_is_kept_and_its_checksum_is_checked_each_time(serve, cache):

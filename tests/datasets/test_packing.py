@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from projfree.datasets.sources import packaged
+from projfree.datasets.sources import load_packaged
 
 TOOL = Path(__file__).parents[2] / "tools" / "pack_datasets.py"
 
@@ -29,12 +29,12 @@ def same(a, b):
 
 
 def test_adult(tool, real_data):
-    same(tool.pack_adult(real_data / "adult"), packaged("adult.npz"))
+    same(tool.pack_adult(real_data / "adult"), load_packaged("adult.npz"))
 
 
 def test_year(tool, real_data):
     pytest.importorskip("pyarrow")
-    same(tool.pack_year(real_data / "year_prediction_msd_sample"), packaged("year_sample.npz"))
+    same(tool.pack_year(real_data / "year_prediction_msd_sample"), load_packaged("year_sample.npz"))
 
 
 def test_a_changed_original_is_refused(tool, tmp_path):

@@ -1,4 +1,4 @@
-"""The command `projfree`; its subcommands are one module each."""
+"""The command `projfree`, with one module for each subcommand."""
 
 import sys
 
@@ -6,7 +6,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; without the packages of the extra ``cli``, print what to install."""
+    """Run the command line. If a package of the extra ``cli`` is missing, print how to install it."""
     try:
         from projfree.cli.app import main as run
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""The root of the command line: `projfree --version`, `projfree --help` and the commands."""
+"""The command line application: `projfree --version`, `projfree --help` and the subcommands."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 
 
 def _show_version(wanted: bool) -> None:
+    """Print the version and exit, for ``--version``."""
     if wanted:
         typer.echo(f"projfree {version('projfree')}")
         raise typer.Exit
@@ -46,7 +47,7 @@ app.add_typer(data.app, name="data")
 
 
 def main() -> None:
-    """Run the command line, with signs that a terminal lacks shown as escapes."""
+    """Run the command line; characters that the terminal cannot show are escaped."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

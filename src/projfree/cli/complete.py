@@ -1,4 +1,4 @@
-"""`projfree complete`: ratings in, a model out."""
+"""`projfree complete`: complete a matrix of ratings, and save the model."""
 
 from __future__ import annotations
 
@@ -11,9 +11,19 @@ from typer import Option
 from projfree import persist
 from projfree.checks import Array, shown
 from projfree.cli import options
-from projfree.cli.fit import split
-from projfree.cli.output import DONE, SHORT, Report, aligned, check_place, command, remark, save_model, sentence
-from projfree.cli.tables import as_ids, column_of, features, floats, read_table, row_of
+from projfree.cli.fit import split_rows
+from projfree.cli.output import (
+    DONE,
+    NOT_CONVERGED,
+    Report,
+    check_output,
+    command,
+    format_error,
+    format_fields,
+    notify,
+    save_model,
+)
+from projfree.cli.tables import first_row, read_table, resolve_column, to_features, to_floats, to_ids
 from projfree.deadline import countdown
 from projfree.estimators.encoding import table_encoder
 from projfree.run import Checkpoint, ProgressBar
@@ -29,7 +39,7 @@ EPILOG = (
 
 @dataclass(frozen=True)
 class Ratings(options.Layout):
-    """The columns of a table of ratings, and tables of features."""
+    """Options for the table of ratings and the tables of features."""
 
     columns: str = options.option("user,item,rating", "The columns of users, items and ratings.")
     user_features: Path | None = options.option(
@@ -40,7 +50,7 @@ class Ratings(options.Layout):
 
 @dataclass(frozen=True)
 class Run(options.Run):
-    """A completion takes its time, and may go on from a checkpoint."""
+    """Options for the run of a completion, which can be resumed from a checkpoint."""
 
     hold_out: float = options.option(
         0.1, "The share of the ratings that the score is about; 0 for no score.", min=0.0, max=0.9
@@ -70,7 +80,7 @@ def complete(
     from projfree.estimators import MatrixCompletion
 
     inputs = [path for path in (data, table.user_features, table.item_features, run.checkpoint) if path is not None]
-    check_place(out, inputs, printing.force, "model")
+    check_output(out, inputs, printing.force, "model")
     if run.checkpoint is not None:
         persist.check(run.checkpoint, kind=CHECKPOINT)
     ratings, names = read_ratings(data, table.columns.split(","), table)
@@ -86,10 +96,10 @@ def complete(
         random_state=run.seed,
         columns=tuple(names),
         callbacks=bar if run.checkpoint is None else (*bar, Checkpoint(run.checkpoint, every=1)),
-        user_features=_features(table.user_features, names[0], table, ratings[0]),
-        item_features=_features(table.item_features, names[1], table, ratings[1]),
+        user_features=_read_features(table.user_features, names[0], table, ratings[0]),
+        item_features=_read_features(table.item_features, names[1], table, ratings[1]),
     )
-    train, test = split(len(ratings[2]), run.hold_out, run.seed)
+    train, test = split_rows(len(ratings[2]), run.hold_out, run.seed)
     score = None
     try:
         model.set_params(certify=not len(test)).fit(tuple(column[train] for column in ratings))
@@ -106,38 +116,51 @@ def complete(
     model.set_params(callbacks=(), time_limit=run.time_limit)
     save_model(model, out, inputs, printing.force)
     for note in model.notes():
-        remark(sentence(note.replace("`certify_to(0.01)`", "--tol 0.01"), {"implicit": "--implicit", "loss": "--loss"}))
+        notify(
+            format_error(note.replace("`certify_to(0.01)`", "--tol 0.01"), {"implicit": "--implicit", "loss": "--loss"})
+        )
     record = _record(model, score, len(test), out)
-    text = aligned(f"completed after {model.n_iter_} sweeps", record)
-    return Report(record, text, out, DONE if run.tol is None or model.relative_gap_ <= run.tol else SHORT)
+    text = format_fields(f"completed after {model.n_iter_} sweeps", record)
+    return Report(record, text, out, DONE if run.tol is None or model.relative_gap_ <= run.tol else NOT_CONVERGED)
 
 
 def read_ratings(
     path: Path, names: list[str], layout: options.Layout, model: Any = None
 ) -> tuple[tuple[Array, ...], list[str]]:
-    """Users, items and ratings of a file, and the names of their columns there; ids of items are those of a model."""
+    """Read users, items and ratings from a file.
+
+    Returns the three columns, without earlier ratings of the same pair, and the names of the first two. Item ids get
+    the type of those of ``model``.
+    """
     if len(names) != 3:
         raise ValueError(f"--columns must name three columns, users, items and ratings, got {shown(','.join(names))}.")
     frame = read_table(path, layout, names[:2])
-    user, item, rating = (column_of(list(frame.columns), name, "--columns", path) for name in names)
+    user, item, rating = (resolve_column(list(frame.columns), name, "--columns", path) for name in names)
     for name in (user, item):
         if frame[name].isna().any():
-            row = row_of(frame[name], frame[name].isna())
+            row = first_row(frame[name], frame[name].isna())
             raise ValueError(f"column {name!r} of {str(path)!r} is missing in row {row}; leave the row out.")
-        frame[name] = as_ids(frame[name], like=model.item_ids_ if model is not None and name == item else None)
-    # The later rating counts; otherwise a pair could be held out and fitted at once.
+        frame[name] = to_ids(frame[name], like=model.item_ids_ if model is not None and name == item else None)
+    # Keep the last rating of a pair, so that no pair is both in the training and in the test part.
     earlier = frame.duplicated([user, item], keep="last").to_numpy()
     if earlier.any():
-        remark(
+        notify(
             "Of pairs that are rated several times the last rating counts; "
             f"{earlier.sum():,} earlier rows are left out."
         )
     latest = frame[~earlier]
-    return (latest[user].to_numpy(), latest[item].to_numpy(), floats(latest[rating]).to_numpy()), [user, item, rating]
+    return (latest[user].to_numpy(), latest[item].to_numpy(), to_floats(latest[rating]).to_numpy()), [
+        user,
+        item,
+        rating,
+    ]
 
 
-def _features(path: Path | None, ids: str, layout: options.Layout, like: Array) -> Any:
-    """Ids, of the kind of those of the ratings, and features of a file; text is encoded, missing numbers stay."""
+def _read_features(path: Path | None, ids: str, layout: options.Layout, like: Array) -> Any:
+    """Read ids and features from a file; text is one-hot encoded, and missing numbers are kept.
+
+    The ids get the type of those of the ratings, ``like``.
+    """
     if path is None:
         return None
     frame = read_table(path, layout, [ids, "0"])
@@ -146,12 +169,13 @@ def _features(path: Path | None, ids: str, layout: options.Layout, like: Array) 
         raise ValueError(
             f"{str(path)!r} must have a column of ids and others with features, got {column.name!r} alone."
         )
-    text = [name for name in frame if floats(frame[name], missing=True, or_text=True) is None]
+    text = [name for name in frame if to_floats(frame[name], missing=True, or_text=True) is None]
     encoder = table_encoder([name for name in frame if name not in text], dict.fromkeys(text))
-    return as_ids(column, like=like).to_numpy(), encoder.fit_transform(features(frame, text, impute=True))
+    return to_ids(column, like=like).to_numpy(), encoder.fit_transform(to_features(frame, text, impute=True))
 
 
 def _record(model: Any, score: Any, held: int, out: Path) -> dict[str, Any]:
+    """Collect the values that ``--json`` prints."""
     names = ("rmse", "mae", "precision", "recall", "popular_precision", "popular_recall", "coverage", "k")
     return {
         "value": model.value_,

@@ -1,4 +1,4 @@
-"""`projfree data`: which data sets there are, where they are, and how to get them."""
+"""`projfree data`: list the data sets, find them on disk, and download them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 import typer
 
 from projfree.cli import options
-from projfree.cli.output import Report, check_place, command, write_csv
+from projfree.cli.output import Report, check_output, command, write_csv
 from projfree.datasets import load_movielens, load_school, load_year, load_year_sample
 from projfree.datasets.adult import COLUMNS, NUMERIC
-from projfree.datasets.sources import SOURCES, cached, given, packaged
+from projfree.datasets.sources import SOURCES, cache_path, find_local, load_packaged
 
 app = typer.Typer(no_args_is_help=True, help="List, get and locate data sets.")
-#: Data sets by name: what they are, and a packaged file or a loader.
-SETS: dict[str, tuple[str, Any]] = {
+#: Data sets by name: a description, and the name of a packaged file or a loader.
+DATA_SETS: dict[str, tuple[str, Any]] = {
     "adult": ("48,842 x 14, UCI Adult, CC BY 4.0", "adult.npz"),
     "year-sample": ("7,000 x 90, rows of UCI YearPredictionMSD, CC BY 4.0", "year_sample.npz"),
     "movielens-100k": ("100,000 ratings, 943 x 1,682; not to be passed on", partial(load_movielens, "100k")),
@@ -26,18 +26,18 @@ SETS: dict[str, tuple[str, Any]] = {
     "year": ("515,345 x 90, UCI YearPredictionMSD, CC BY 4.0", partial(load_year, standardize=False)),
     "school": ("15,362 x 28, 139 tasks; not to be downloaded", load_school),
 }
-PACKAGED = [name for name, (_, source) in SETS.items() if isinstance(source, str)]
+PACKAGED = [name for name, (_, source) in DATA_SETS.items() if isinstance(source, str)]
 Name = Annotated[str, typer.Argument(help="A name from `projfree data list`.", show_default=False)]
 
 
-def _place(name: str) -> str | None:
-    """Where a data set is, None if it is not here."""
-    if name not in SETS:
-        raise ValueError(f"there is no data set {name!r}; there are {', '.join(SETS)}.")
+def _find_file(name: str) -> str | None:
+    """Return the path of a data set, None if it has not been downloaded."""
+    if name not in DATA_SETS:
+        raise ValueError(f"there is no data set {name!r}; there are {', '.join(DATA_SETS)}.")
     if name in PACKAGED:
-        return str(resources.files("projfree.datasets") / "files" / SETS[name][1])
+        return str(resources.files("projfree.datasets") / "files" / DATA_SETS[name][1])
     try:
-        found = given(SOURCES[name]) or cached(SOURCES[name])
+        found = find_local(SOURCES[name]) or cache_path(SOURCES[name])
     except ImportError:  # without pooch there is no cache
         return None
     return str(found) if found.is_file() else None
@@ -48,21 +48,21 @@ def _place(name: str) -> str | None:
 def list_(printing: options.Printing) -> Report:
     """List the data sets, and where each one is."""
     record = {
-        name: {"what": what, "where": "packaged" if name in PACKAGED else _place(name) or "not here"}
-        for name, (what, _) in SETS.items()
+        name: {"what": what, "where": "packaged" if name in PACKAGED else _find_file(name) or "not here"}
+        for name, (what, _) in DATA_SETS.items()
     }
     lines = [f"{typer.style(name.ljust(16), bold=True)}{one['what']:64}{one['where']}" for name, one in record.items()]
     return Report(record, "\n".join(lines))
 
 
-def _table(name: str) -> Any:
-    """A packaged data set as a table, the target last."""
+def _packaged_frame(name: str) -> Any:
+    """Return a packaged data set as a data frame, with the target in the last column."""
     import pandas as pd
 
     if name == "year-sample":
         songs = load_year_sample()
         return pd.DataFrame(songs.X, columns=list(songs.feature_names)).assign(year=songs.y)
-    arrays = packaged("adult.npz")
+    arrays = load_packaged("adult.npz")
     columns = {one: arrays[one] if one in NUMERIC else arrays[f"levels {one}"][arrays[one]] for one in COLUMNS}
     return pd.DataFrame(columns).assign(income=np.where(arrays["label"], ">50K", "<=50K"))
 
@@ -80,10 +80,10 @@ def get(
     if out is not None:
         if name not in PACKAGED:
             raise ValueError(f"--out is for packaged data sets, {', '.join(PACKAGED)}, got {name!r}; leave it out.")
-        check_place(out, [], printing.force)
-        count = write_csv([_table(name)], out, [], printing.force)
+        check_output(out, [], printing.force)
+        count = write_csv([_packaged_frame(name)], out, [], printing.force)
         return Report({"rows": count, "out": str(out)}, f"{count:,} rows written to {out}", out)
-    if _place(name) is None:
-        SETS[name][1]()
-    place = str(_place(name))
+    if _find_file(name) is None:
+        DATA_SETS[name][1]()
+    place = str(_find_file(name))
     return Report({"path": place}, place)

@@ -1,4 +1,4 @@
-"""`projfree fit`: a linear model over a ball, from a table to a folder."""
+"""`projfree fit`: fit a linear model to a table, and save it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.cli import options
-from projfree.cli.output import DONE, SHORT, Report, aligned, check_place, command, save_model
-from projfree.cli.tables import Rows, column_of, read_rows
+from projfree.cli.output import DONE, NOT_CONVERGED, Report, check_output, command, format_fields, save_model
+from projfree.cli.tables import Samples, read_samples, resolve_column
 from projfree.estimators.encoding import pack_encoder
 from projfree.estimators.problem import ZERO_RADIUS, norm_and_exponent
 from projfree.run import ProgressBar
@@ -21,14 +21,14 @@ EPILOG = (
     "projfree fit people.parquet --target income --cv 10 --out model --json\n\n"
     "projfree fit adult.data.gz --target -1 --out model   # text columns, '?', no header"
 )
-#: Folds of a search unless --cv says otherwise, as in scikit-learn.
+#: Default number of folds, as in scikit-learn.
 FOLDS = 5
 SCORES = {"accuracy": "accuracy", "r2": "R2", "d2": "D2 (explained deviance)"}
 
 
 @dataclass(frozen=True)
 class Run(options.Run):
-    """How a fit goes."""
+    """Options for the run of a fit."""
 
     cv: int | None = options.option(
         None, "The folds that choose the radius, and one of several p; 5 by default.", min=2
@@ -51,48 +51,51 @@ def fit(
 
     The score is that of a fit without the rows held out; the model that is saved is fitted on all rows.
     """
-    check_place(out, [data], printing.force, "model")
+    check_output(out, [data], printing.force, "model")
     size, exponents = linear.size(), linear.exponents()
     if size and run.cv is not None:
         raise ValueError(f"--cv chooses the radius; leave out --{min(size)}, or leave out --cv.")
-    rows = read_rows(data, target, columns, linear.loss)
+    rows = read_samples(data, target, columns, linear.loss)
     more = {"max_iter": run.max_iter, "time_limit": run.time_limit, "random_state": run.seed}
     bar = ProgressBar(label=f"fit {data.name}", transient=True)
 
-    def fitted(on: Array, size: dict[str, Any], p: list[float | None]) -> tuple[Any, Any]:
+    def fit_rows(on: Array, size: dict[str, Any], p: list[float | None]) -> tuple[Any, Any]:
+        """Fit a model and its encoder to some rows."""
         encoder = rows.encoder(on)
-        model = estimator(linear, rows, encoder, size, p).set_params(**more, verbose=2 if run.verbose else 0)
+        model = make_estimator(linear, rows, encoder, size, p).set_params(**more, verbose=2 if run.verbose else 0)
         if not (run.verbose or printing.silent):
             model.set_params(**({"verbose": 1} if "cv" in size else {"callbacks": (bar,)}))
-        return model.fit(*rows.part(on, encoder)), encoder
+        return model.fit(*rows.subset(on, encoder)), encoder
 
-    train, test = split(len(rows.y), run.hold_out, run.seed)
-    model, encoder = fitted(train, size or {"cv": run.cv or FOLDS}, exponents)
+    train, test = split_rows(len(rows.y), run.hold_out, run.seed)
+    model, encoder = fit_rows(train, size or {"cv": run.cv or FOLDS}, exponents)
     chosen = None if size else {"p": model.p_, "cv_score": model.best_score_}
     score = None
     if len(test):
-        enough = len(test) > 1 or score_of(rows.loss) == "accuracy"  # one target explains no variation
-        score = float(model.score(*rows.part(test, encoder))) if enough else None
+        enough = len(test) > 1 or score_name(rows.loss) == "accuracy"  # one target explains no variation
+        score = float(model.score(*rows.subset(test, encoder))) if enough else None
         final = size or {"radius": model.radius_ or ZERO_RADIUS}  # the best model may be the intercept alone
-        model, encoder = fitted(np.arange(len(rows.y)), final, [model.p_] if chosen else exponents)
+        model, encoder = fit_rows(np.arange(len(rows.y)), final, [model.p_] if chosen else exponents)
     save_model(model, out, [data], printing.force, encoder)
     record = _record(model, rows, chosen) | {"score": score, "held_out_rows": len(test), "model": str(out)}
-    return Report(record, _text(model, record), out, DONE if model.result_.status.converged else SHORT)
+    return Report(record, _text(model, record), out, DONE if model.result_.status.converged else NOT_CONVERGED)
 
 
-def estimator(linear: options.Linear, rows: Rows, encoder: Any, size: dict[str, Any], p: list[float | None]) -> Any:
-    """The estimator of the options for some rows.
+def make_estimator(
+    linear: options.Linear, rows: Samples, encoder: Any, size: dict[str, Any], p: list[float | None]
+) -> Any:
+    """Build the estimator that the options define.
 
     Parameters
     ----------
     size : dict
-        The radius or the penalty, or ``{"cv": folds}`` for the estimator that chooses the radius by cross-validation.
+        The radius or the penalty, or ``{"cv": folds}`` for an estimator that chooses the radius by cross-validation.
     p : list
-        The exponent of the norm, or several for cross-validation to choose from.
+        The exponents of the norm; cross-validation chooses one if there are several.
     """
     from projfree import estimators
 
-    classes, search = rows.loss in options.CLASSES, "cv" in size
+    classes, search = rows.loss in options.CLASSIFICATION_LOSSES, "cv" in size
     if ("alpha" if classes else "C") in size:
         raise ValueError(f"--alpha is for numbers and --C for classes, and the loss here is {rows.loss}.")
     if len(p) > 1 and not search:
@@ -111,8 +114,8 @@ def estimator(linear: options.Linear, rows: Rows, encoder: Any, size: dict[str, 
         p=p if search or len(p) > 1 else p[0],
         q=linear.q,
         norm=linear.norm,
-        feature_groups=groups_of(linear.feature_groups, rows, encoder),
-        standardize=linear.scaled(),
+        feature_groups=group_labels(linear.feature_groups, rows, encoder),
+        standardize=linear.standardizes(),
         fit_intercept=linear.intercept,
         tol=linear.tol,
         **({} if linear.quantile is None else {"quantile": linear.quantile}),
@@ -120,8 +123,8 @@ def estimator(linear: options.Linear, rows: Rows, encoder: Any, size: dict[str, 
     )
 
 
-def groups_of(text: str | None, rows: Rows, encoder: Any) -> list[int] | None:
-    """The group of each feature; the levels of a column of text belong to the group of their column."""
+def group_labels(text: str | None, rows: Samples, encoder: Any) -> list[int] | None:
+    """Return the group of each feature for ``--feature-groups``; the levels of a text column form one group."""
     if text is None:
         return None
     levels = {} if encoder is None else dict(pack_encoder(encoder)["text"])
@@ -129,7 +132,7 @@ def groups_of(text: str | None, rows: Rows, encoder: Any) -> list[int] | None:
     sources += [name for name, known in levels.items() for _ in known]
     group = {name: j for j, name in enumerate(dict.fromkeys(sources))}
     parts = [] if text == "auto" else [part.split(",") for part in text.split(";")]
-    parts = [[column_of(list(group), name, "--feature-groups", rows.path) for name in part] for part in parts]
+    parts = [[resolve_column(list(group), name, "--feature-groups", rows.path) for name in part] for part in parts]
     named = [name for part in parts for name in part]
     if twice := [name for name in named if named.count(name) > 1]:
         raise ValueError(f"--feature-groups names the column {twice[0]!r} twice; give it one group.")
@@ -138,8 +141,8 @@ def groups_of(text: str | None, rows: Rows, encoder: Any) -> list[int] | None:
     return groups
 
 
-def split(n: int, share: float, seed: int) -> tuple[Array, Array]:
-    """Rows to fit and rows to score, each in order."""
+def split_rows(n: int, share: float, seed: int) -> tuple[Array, Array]:
+    """Split the indices of n rows at random into a training and a test part, each sorted."""
     order = np.random.default_rng(seed).permutation(n)
     held = round(share * n) if n > 4 else 0
     return np.sort(order[held:]), np.sort(order[:held])
@@ -148,12 +151,13 @@ def split(n: int, share: float, seed: int) -> tuple[Array, Array]:
 # ---------------------------------------------------------------- the report
 
 
-def score_of(loss: str) -> str:
-    """The score of the estimators with a loss."""
-    return "accuracy" if loss in options.CLASSES else "d2" if loss in ("poisson", "gamma") else "r2"
+def score_name(loss: str) -> str:
+    """Return the name of the default score for a loss."""
+    return "accuracy" if loss in options.CLASSIFICATION_LOSSES else "d2" if loss in ("poisson", "gamma") else "r2"
 
 
-def _record(model: Any, rows: Rows, chosen: dict[str, Any] | None) -> dict[str, Any]:
+def _record(model: Any, rows: Samples, chosen: dict[str, Any] | None) -> dict[str, Any]:
+    """Collect the values that ``--json`` prints."""
     result = model.result_
     return {
         "status": result.status.name.lower(),
@@ -168,13 +172,13 @@ def _record(model: Any, rows: Rows, chosen: dict[str, Any] | None) -> dict[str, 
         "solver": repr(result.solver),
         "rows": len(rows.y),
         "features": model.n_features_in_,
-        "score_kind": score_of(rows.loss),
+        "score_kind": score_name(rows.loss),
         "cv_score": chosen["cv_score"] if chosen else None,
     }
 
 
 def _text(model: Any, record: dict[str, Any]) -> str:
-    """The result as the library prints it, and what the command adds."""
+    """Format the result of the run and the values of the record as text."""
     searched, kind, score = record["cv_score"] is not None, SCORES[record["score_kind"]], record["score"]
     fields = {
         "loss": record["loss"],
@@ -184,4 +188,4 @@ def _text(model: Any, record: dict[str, Any]) -> str:
         "held out": score and f"{kind} {score:.4f}, by a fit without {record['held_out_rows']:,} of the rows",
         "model": record["model"],
     }
-    return aligned(repr(model.result_), fields)
+    return format_fields(repr(model.result_), fields)

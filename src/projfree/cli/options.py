@@ -1,4 +1,4 @@
-"""The options of commands: groups, which are data classes with a field each, and single ones that several share."""
+"""Options of the commands: groups of options as data classes, and single options that several commands share."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import typer
 from projfree.checks import shown
 from projfree.losses import BY_NAME
 
-#: The losses whose targets are labels, and those whose targets are numbers.
-CLASSES = tuple(name for name, kind in BY_NAME.items() if kind.labels)
-NUMBERS = tuple(name for name in BY_NAME if name not in CLASSES)
+#: Losses for classification and for regression.
+CLASSIFICATION_LOSSES = tuple(name for name, kind in BY_NAME.items() if kind.labels)
+REGRESSION_LOSSES = tuple(name for name in BY_NAME if name not in CLASSIFICATION_LOSSES)
 
 Data = Annotated[
     Path, typer.Argument(help="A table: .csv, .tsv, .txt or .data (also .gz), .parquet or .npy.", show_default=False)
@@ -33,18 +33,18 @@ Target = Annotated[
 
 
 def option(default: Any, help: str, *names: str, **more: Any) -> Any:
-    """A field of a group of options; without names it is called as the field."""
+    """Define an option as a field of a group; by default it is named after the field."""
     return field(default=default, metadata={"option": typer.Option(default, *names, help=help, **more)})
 
 
-def with_groups(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A command whose parameters that are groups of options are replaced by these options.
+def expand_option_groups(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Replace parameters that are groups of options by the options of the group.
 
     Parameters
     ----------
     function : callable
-        Its parameters are options as typer takes them, and groups: data classes with a ``panel`` of the help page, each
-        of whose fields is made by `option`.
+        Its parameters are options of typer and groups: data classes whose fields are made by `option`, with the
+        attribute ``panel``, the title of their section of the help.
     """
     hints, parameters = get_type_hints(function, include_extras=True), list[inspect.Parameter]()
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if hasattr(kind, "panel")}
@@ -71,7 +71,7 @@ def with_groups(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Printing:
-    """What a command prints."""
+    """Options for the output of a command."""
 
     panel: ClassVar[str] = "Output"
     json: bool = option(False, "Print one JSON object instead of text.", "--json")
@@ -80,20 +80,20 @@ class Printing:
 
     @property
     def silent(self) -> bool:
-        """Whether there are no remarks and no progress."""
+        """Whether to suppress notes and progress bars."""
         return self.json or self.quiet
 
 
 @dataclass(frozen=True)
 class Writing(Printing):
-    """What a command that writes something prints, and whether it replaces what is there."""
+    """Options of commands that write a file."""
 
     force: bool = option(False, "Replace what an earlier run wrote to --out.", "--force")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a text file is laid out."""
+    """Options for the format of a text file."""
 
     panel: ClassVar[str] = "The table"
     sep: str | None = option(None, "The character between fields, or tab or space; by default a comma, or a tab.")
@@ -102,7 +102,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Columns(Layout):
-    """What becomes of the columns of a table."""
+    """Options for the columns of a table."""
 
     drop: list[str] | None = option(None, "A column to leave out; may be given several times.")
     impute: str | None = option(None, "Of missing numbers: median fills them in, drop leaves their rows out.")
@@ -111,10 +111,12 @@ class Columns(Layout):
 
 @dataclass(frozen=True)
 class Linear:
-    """A linear model over a ball."""
+    """Options that define a linear model over a ball."""
 
     panel: ClassVar[str] = "The model"
-    loss: str = option("auto", f"auto, for numbers {', '.join(NUMBERS)}, for classes {', '.join(CLASSES)}.")
+    loss: str = option(
+        "auto", f"auto, for numbers {', '.join(REGRESSION_LOSSES)}, for classes {', '.join(CLASSIFICATION_LOSSES)}."
+    )
     quantile: float | None = option(None, "For --loss quantile: the level, between 0 and 1; the median by default.")
     norm: str = option("lp", "The norm of the ball: lp, group or schatten.")
     p: str | None = option(None, "Its exponent, inf too; or several to choose from, as 1,1.5,2.", "--p")
@@ -128,27 +130,27 @@ class Linear:
     tol: float = option(1e-6, "The relative gap to certify.", min=0.0)
 
     def size(self) -> dict[str, float]:
-        """The one of --radius, --C and --alpha that is given; empty if cross-validation is to choose the radius."""
+        """Return the one of --radius, --C and --alpha that is given; empty if cross-validation chooses the radius."""
         size = {name: value for name in ("radius", "C", "alpha") if (value := getattr(self, name)) is not None}
         if len(size) > 1:
             raise ValueError(f"--{' and --'.join(size)} say the same in different ways; give one of them.")
         return size
 
     def exponents(self) -> list[float | None]:
-        """The exponents of --p: one, that of the norm, or those from which cross-validation chooses."""
+        """Return the exponents in --p; ``[None]`` stands for the default of the norm."""
         try:
             return [None] if self.p is None else [float(part) for part in self.p.split(",")]
         except ValueError:
             raise ValueError(f"--p must be a number, or several as 1,1.5,2, got {shown(self.p)}.") from None
 
-    def scaled(self) -> bool:
-        """Whether features are centred and scaled."""
+    def standardizes(self) -> bool:
+        """Return whether to standardize; by default only if cross-validation chooses the radius."""
         return not self.size() if self.standardize is None else self.standardize
 
 
 @dataclass(frozen=True)
 class Run:
-    """Which rows a score is about, and how long a fit may take."""
+    """Options for the test part, the seed and the time limit."""
 
     panel: ClassVar[str] = "The run"
     hold_out: float = option(0.2, "The share of the rows that the score is about; 0 for no score.", min=0.0, max=0.9)

@@ -1,4 +1,4 @@
-"""What commands print and write: results, errors in one sentence, files that appear whole or not at all."""
+"""Output of the commands: reports, notes, error messages and files."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ import typer
 from sklearn.exceptions import ConvergenceWarning
 
 from projfree import persist
-from projfree.cli.options import Printing, with_groups
+from projfree.cli.options import Printing, expand_option_groups
 
-#: The exit codes, as documented in the help.
-DONE, SHORT, BAD_INPUT, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
+#: Exit codes, as documented in the help.
+DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 # ---------------------------------------------------------------- reports
@@ -32,16 +32,16 @@ DONE, SHORT, BAD_INPUT, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 
 @dataclass(frozen=True)
 class Report:
-    """What a command says at its end.
+    """Report that a command prints at its end.
 
     Parameters
     ----------
     record : dict
-        What ``--json`` prints; numbers that are not finite become null.
+        The values for ``--json``; infinite numbers and NaN become null.
     text : str
-        What is printed otherwise: the result itself if nothing was written, which ``--quiet`` keeps.
+        The text printed otherwise. If the command writes no file, ``--quiet`` prints it too.
     out : path, optional
-        What was written.
+        The file or folder written.
     code : int
         The exit code.
     """
@@ -52,7 +52,7 @@ class Report:
     code: int = DONE
 
     def show(self, printing: Printing) -> None:
-        """Print; if that fails, what was written is there all the same, and the exit code is 1."""
+        """Print the report. If printing fails after a file was written, the exit code is 1."""
         try:
             if printing.json:  # numbers that are not finite are no JSON
                 plain = json.loads(json.dumps(self.record, default=np.generic.item), parse_constant=lambda _: None)
@@ -64,33 +64,35 @@ class Report:
         except OSError as error:
             if self.out is None:
                 raise
-            fail(f"{str(self.out)!r} was written, but the report could not be printed ({error.strerror}).", SHORT)
+            fail(
+                f"{str(self.out)!r} was written, but the report could not be printed ({error.strerror}).", NOT_CONVERGED
+            )
 
 
-def aligned(title: str, fields: dict[str, Any]) -> str:
-    """A title, and a line for each field that is not None, aligned as in the text of a result."""
+def format_fields(title: str, fields: dict[str, Any]) -> str:
+    """Format a title and a line for each field that is not None, aligned as in the text of a `Result`."""
     shown = {name.replace("_", " "): value for name, value in fields.items() if value is not None}
     width = max(15, *map(len, shown))
     texts = (f"{value:.6g}" if isinstance(value, float) else str(value) for value in shown.values())
     return "\n".join([title, *(f"  {name:<{width}}  {text}" for name, text in zip(shown, texts, strict=True))])
 
 
-# ---------------------------------------------------------------- remarks and errors
+# ---------------------------------------------------------------- notes and errors
 
 
-def remark(text: str) -> None:
-    """Tell the user something about the input, on the error stream unless ``--quiet`` or ``--json`` is given."""
+def notify(text: str) -> None:
+    """Print a note about the input to the error stream, unless ``--quiet`` or ``--json`` is given."""
     warnings.warn(text, stacklevel=2)
 
 
 @contextmanager
-def _remarks(silent: bool) -> Iterator[None]:
-    """Print each warning once, but not that of a gap that is too large, which the report names."""
-    told = set[str]()
+def _print_warnings(silent: bool) -> Iterator[None]:
+    """Print each warning once as a note; a ConvergenceWarning is left out, as the report shows the gap."""
+    printed = set[str]()
 
     def show(message: Warning | str, *_: Any) -> None:
-        if str(message) not in told:
-            told.add(str(message))
+        if str(message) not in printed:
+            printed.add(str(message))
             typer.echo(f"{typer.style('Note:', dim=True)} {message}", err=True)
 
     with warnings.catch_warnings():
@@ -103,19 +105,17 @@ def _remarks(silent: bool) -> Iterator[None]:
 
 
 def fail(text: str, code: int = BAD_INPUT, title: str = "Error") -> NoReturn:
-    """Print what is wrong in one line and exit."""
+    """Print an error message on one line, and exit with a code."""
     typer.echo(f"{typer.style(title + ':', fg='red', bold=True)} {' '.join(text.split())}", err=True)
     raise typer.Exit(code)
 
 
 def command(function: Callable[..., Report]) -> Callable[..., None]:
-    """Make a command of a function: show its report, and turn errors about the input into one sentence.
+    """Turn a function into a command that prints its report, and errors about the input in one sentence.
 
-    Notes
-    -----
-    The exit code is that of the report, 2 if the input is wrong, and 3 for any other error.
+    The exit code is that of the report, 2 for an error in the input, and 3 for any other error.
     """
-    flat = with_groups(function)
+    flat = expand_option_groups(function)
     options = {name: "--" + name.replace("_", "-") for name in signature(flat).parameters}
     options |= {"fit_intercept": "--intercept", "random_state": "--seed", "radii": "--radius"}
 
@@ -123,7 +123,7 @@ def command(function: Callable[..., Report]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         printing = Printing(given["json"], given["quiet"], given["debug"])
         try:
-            with _remarks(printing.silent):
+            with _print_warnings(printing.silent):
                 report = flat(**given)
             report.show(printing)
         except (typer.Exit, typer.Abort):
@@ -135,19 +135,20 @@ def command(function: Callable[..., Report]) -> Callable[..., None]:
             if isinstance(error, KeyboardInterrupt):
                 fail(notes or "nothing was written.", INTERRUPTED, "Interrupted")
             if is_bad_input(error):
-                fail(f"{sentence(error, options)} {notes}")
+                fail(f"{format_error(error, options)} {notes}")
             way = "with the traceback above" if printing.debug else "with the traceback that --debug shows"
             text = f"{type(error).__name__}: {error}; {notes or 'nothing was written'}; please report it {way}."
-            fail(text, FAULT, "Fault of projfree")
+            fail(text, INTERNAL_ERROR, "Fault of projfree")
         raise typer.Exit(report.code)
 
     return run
 
 
 def is_bad_input(error: BaseException) -> bool:
-    """Whether an error is about the input or the machine: a sentence of this package, or of scikit-learn's checks.
+    """Return whether an error is about the input or the machine, and not a bug of projfree.
 
-    What Python and NumPy raise is no sentence with a full stop, and is a fault of projfree, which should have checked.
+    Errors about the input are those of the operating system, of scikit-learn's validation, and sentences of this
+    package. Errors that Python or NumPy raise are bugs, because the input should have been checked before.
     """
     frames = list(traceback.walk_tb(error.__traceback__))
     module = str(frames[-1][0].f_globals.get("__name__", "")) if frames else ""
@@ -156,8 +157,8 @@ def is_bad_input(error: BaseException) -> bool:
     return checked or isinstance(error, OSError | ImportError | MemoryError)
 
 
-def sentence(error: object, options: Mapping[str, str]) -> str:
-    """The text of an error on one line, with options of the command in place of arguments of the library.
+def format_error(error: object, options: Mapping[str, str]) -> str:
+    """Format an error on one line, with options of the command in place of arguments of the library.
 
     Examples
     --------
@@ -179,26 +180,26 @@ def sentence(error: object, options: Mapping[str, str]) -> str:
 # ---------------------------------------------------------------- files
 
 
-def check_place(out: Path, inputs: Sequence[Path], force: bool, kind: str | None = None) -> None:
-    """Raise unless the command may write at ``out``: something new, or with --force what was written there before.
+def check_output(out: Path, inputs: Sequence[Path], force: bool, kind: str | None = None) -> None:
+    """Raise ValueError unless the command may write to ``out``: it is new, or may be replaced with --force.
 
     Parameters
     ----------
     out : path
         A folder or a plain file to be written.
     inputs : sequence of paths
-        What the command reads.
+        The files that the command reads, which must not be overwritten.
     force : bool
-        Whether what projfree wrote, or a plain file, may be replaced.
+        Whether a file, or a folder written by projfree, may be replaced.
     kind : str, optional
         The kind of a folder of `projfree.persist`; None for a plain file.
     """
-    for given in inputs:
-        place, source = (Path(os.path.realpath(path)) for path in (out, given))
-        same = out.exists() and given.exists() and os.path.samefile(out, given)  # links to one file
-        if same or place.is_relative_to(source) or source.is_relative_to(place):
+    for origin in inputs:
+        target, origin = (Path(os.path.realpath(path)) for path in (out, origin))
+        same = out.exists() and origin.exists() and os.path.samefile(out, origin)  # links to one file
+        if same or target.is_relative_to(origin) or origin.is_relative_to(target):
             raise ValueError(
-                f"--out {str(out)!r} would overwrite what is read from {str(given)!r}; choose another path."
+                f"--out {str(out)!r} would overwrite what is read from {str(origin)!r}; choose another path."
             )
     empty = kind is not None and out.is_dir() and not any(out.iterdir())
     if os.path.lexists(out) and not force and not empty:
@@ -217,17 +218,17 @@ def check_place(out: Path, inputs: Sequence[Path], force: bool, kind: str | None
 
 
 def save_model(model: Any, out: Path, inputs: Sequence[Path], force: bool, encoder: Any = None) -> None:
-    """Save a model, behind an encoder if it has one, unless another process has put something there meanwhile."""
+    """Save a model, in a pipeline with its encoder; check ``out`` again, as other processes may have written to it."""
     from sklearn.pipeline import Pipeline
 
     from projfree.estimators import save
 
-    check_place(out, inputs, force, "model")
+    check_output(out, inputs, force, "model")
     save(model if encoder is None else Pipeline([("encoder", encoder), ("model", model)]), out)
 
 
 def write_csv(frames: Iterable[Any], out: Path, inputs: Sequence[Path], force: bool) -> int:
-    """Write data frames below one another to a CSV file, which appears whole or not at all; return the rows."""
+    """Write data frames one after the other to a CSV file, atomically; return the number of rows."""
     rows = 0
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -235,17 +236,17 @@ def write_csv(frames: Iterable[Any], out: Path, inputs: Sequence[Path], force: b
             with temporary.open("x", newline="", encoding="utf-8") as file:
                 for k, frame in enumerate(frames):
                     for name in frame.select_dtypes(exclude="number"):
-                        frame[name] = frame[name].map(safe_cell)
+                        frame[name] = frame[name].map(escape_formula)
                     frame.to_csv(file, header=k == 0, index=False, lineterminator="\n")
                     rows += len(frame)
-            check_place(out, inputs, force)  # another process may have put something there in the meantime
+            check_output(out, inputs, force)  # another process may have put something there in the meantime
     except OSError as error:
         raise OSError(f"{str(out)!r} could not be written ({error.strerror}); nothing of it is left.") from error
     return rows
 
 
-def safe_cell(value: object) -> object:
-    """A cell of a CSV file that no spreadsheet takes for a formula: such text gets an apostrophe in front.
+def escape_formula(value: object) -> object:
+    """Put an apostrophe before text that a spreadsheet would read as a formula.
 
     Examples
     --------

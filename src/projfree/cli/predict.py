@@ -10,8 +10,8 @@ import pandas as pd
 from typer import Option
 
 from projfree.cli import options
-from projfree.cli.output import Report, check_place, command, remark, write_csv
-from projfree.cli.tables import as_ids, features, read_table
+from projfree.cli.output import Report, check_output, command, notify, write_csv
+from projfree.cli.tables import read_table, to_features, to_ids
 from projfree.estimators.encoding import pack_encoder
 
 EPILOG = (
@@ -33,11 +33,11 @@ def predict(
 ) -> Report:
     """Predict for the rows of a table; columns that the model does not know are ignored."""
     if out is not None:
-        check_place(out, [data, model], printing.force)
-    fitted = loaded(model)
+        check_output(out, [data, model], printing.force)
+    fitted = load_model(model)
     if proba and not hasattr(fitted, "predict_proba"):
         raise ValueError(f"--proba needs a model of classes whose loss has probabilities, and {str(model)!r} is none.")
-    frame = _predictions(fitted, _features_of(fitted, data, layout), proba)
+    frame = _predictions(fitted, _read_features(fitted, data, layout), proba)
     record: dict[str, Any] = {"rows": len(frame), "columns": list(frame)}
     if out is not None:
         count = write_csv([frame], out, [data, model], printing.force)
@@ -46,8 +46,8 @@ def predict(
     return Report(record, frame.to_csv(header=False, index=False, lineterminator="\n").rstrip("\n"))
 
 
-def loaded(path: Path) -> Any:
-    """The model in a folder."""
+def load_model(path: Path) -> Any:
+    """Load a model from a folder, or raise FileNotFoundError."""
     from projfree.estimators import load
 
     if not path.is_dir():
@@ -56,7 +56,7 @@ def loaded(path: Path) -> Any:
 
 
 def _predictions(fitted: Any, X: Any, proba: bool) -> Any:
-    """A column for each output, and one for the probability of each class if these are asked for."""
+    """Return a data frame with a column for each output, and with ``proba`` one for the probability of each class."""
     table = np.asarray(fitted.predict(X))
     names = ["prediction"] if table.ndim == 1 else [f"prediction {j}" for j in range(table.shape[1])]
     frame = pd.DataFrame(table if table.ndim > 1 else table[:, None], columns=names)
@@ -65,13 +65,13 @@ def _predictions(fitted: Any, X: Any, proba: bool) -> Any:
     return frame
 
 
-def _features_of(fitted: Any, path: Path, layout: options.Layout) -> Any:
-    """The columns of a table that the model was fitted on, in its order."""
+def _read_features(fitted: Any, path: Path, layout: options.Layout) -> Any:
+    """Read the features of the model from a table, in the order of the fit."""
     if hasattr(fitted, "user_ids_"):
         names = [str(name) for name in fitted.columns[:2]]
         frame = read_table(path, layout, names)
         known = zip(names, (fitted.user_ids_, fitted.item_ids_), strict=True)
-        return pd.DataFrame({name: as_ids(frame[_column(frame, name, path)], like=ids) for name, ids in known})
+        return pd.DataFrame({name: to_ids(frame[_check_column(frame, name, path)], like=ids) for name, ids in known})
     encoding = pack_encoder(fitted[0]) if hasattr(fitted, "named_steps") else {"medians": None, "text": []}
     levels, columns = dict(encoding["text"]), getattr(fitted, "feature_names_in_", None)
     frame = read_table(path, layout, list(levels))
@@ -81,18 +81,18 @@ def _features_of(fitted: Any, path: Path, layout: options.Layout) -> Any:
                 f"{str(path)!r} must have {fitted.n_features_in_} columns, the features of the model, which have no "
                 f"names, got {frame.shape[1]}; leave out others, such as the target."
             )
-        return features(frame, ()).to_numpy()
-    frame = frame[[_column(frame, name, path) for name in columns]]
-    X = features(frame, list(levels), impute=encoding["medians"] is not None)
+        return to_features(frame, ()).to_numpy()
+    frame = frame[[_check_column(frame, name, path) for name in columns]]
+    X = to_features(frame, list(levels), impute=encoding["medians"] is not None)
     for name, known in levels.items():
         if unseen := int((~X[name].isin(known)).sum()):
             have = "row has" if unseen == 1 else "rows have"
-            remark(f"{unseen:,} {have} a level of column {name!r} that the fit had not seen; it counts as none.")
+            notify(f"{unseen:,} {have} a level of column {name!r} that the fit had not seen; it counts as none.")
     return X
 
 
-def _column(frame: Any, name: str, path: Path) -> str:
-    """The column of a table with a name of the fit."""
+def _check_column(frame: Any, name: str, path: Path) -> str:
+    """Return ``name`` if the table has this column, else raise ValueError."""
     if name not in frame:
         raise ValueError(f"{str(path)!r} has no column {name!r}, which the model was fitted on.")
     return name

@@ -1,4 +1,4 @@
-"""`projfree recommend`: what a saved model recommends to each user, or to new ones with some ratings."""
+"""`projfree recommend`: recommend items to known users, or to new users with some ratings."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typer import Option
 
 from projfree.cli import options
 from projfree.cli.complete import read_ratings
-from projfree.cli.output import Report, check_place, command, write_csv
-from projfree.cli.predict import loaded
+from projfree.cli.output import Report, check_output, command, write_csv
+from projfree.cli.predict import load_model
 
 EPILOG = (
     "Examples:\n\nprojfree recommend model --n 10 --out recommendations.csv\n\n"
     "projfree recommend model --ratings new.csv --out recommendations.csv   # new users, without another fit"
 )
-#: Users whose lists are held at once.
+#: Number of users that are processed at a time.
 BLOCK = 4096
 
 
@@ -37,8 +37,8 @@ def recommend(
 ) -> Report:
     """Recommend items that they have not rated to all users of a completed matrix, or to new users."""
     inputs = [model] if ratings is None else [model, ratings]
-    check_place(out, inputs, printing.force)
-    fitted = loaded(model)
+    check_output(out, inputs, printing.force)
+    fitted = load_model(model)
     if not hasattr(fitted, "recommend"):
         raise ValueError(f"{str(model)!r} holds no model of ratings; projfree complete writes one.")
     if ratings is None:
@@ -52,23 +52,23 @@ def recommend(
 
 
 def _known_users(model: Any, n: int) -> Iterator[Any]:
-    """The lists of the users of the fit, some users at a time."""
+    """Yield recommendations for the users of the fit, in blocks of users."""
     for start in range(0, len(model.user_ids_), BLOCK):
         users = model.user_ids_[start : start + BLOCK]
-        yield _lists(users, *model.recommend(users, n))
+        yield _to_frame(users, *model.recommend(users, n))
 
 
 def _new_users(model: Any, columns: tuple[Any, ...], n: int) -> Iterator[Any]:
-    """The lists of the users of a table of ratings."""
+    """Yield recommendations for each user in a table of ratings."""
     users, items, values = columns
     for user in dict.fromkeys(users.tolist()):
         own = users == user
         found, scores = model.fold_in((items[own], values[own]), n=n)
-        yield _lists(np.array([user]), found[None], scores[None])
+        yield _to_frame(np.array([user]), found[None], scores[None])
 
 
-def _lists(users: Any, items: Any, scores: Any) -> Any:
-    """User, place, item and predicted rating of each recommendation; lists that end early are filled up with NaN."""
+def _to_frame(users: Any, items: Any, scores: Any) -> Any:
+    """Return a data frame with user, place, item and predicted rating, without the padding of short lists."""
     place = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
     user = np.repeat(users, items.shape[1])
     frame = pd.DataFrame({"user": user, "place": place.ravel(), "item": items.ravel(), "rating": scores.ravel()})

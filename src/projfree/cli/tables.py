@@ -1,4 +1,4 @@
-"""Tables of the command line: text, Parquet and npy files as frames, with one sentence for each thing that is wrong."""
+"""Reading of tables: text, Parquet and npy files as data frames, with an error message for each problem."""
 
 from __future__ import annotations
 
@@ -14,46 +14,48 @@ import pandas as pd
 from pyarrow import ArrowException
 
 from projfree.checks import Array, shown
-from projfree.cli.options import CLASSES, NUMBERS, Columns, Layout
-from projfree.cli.output import remark
+from projfree.cli.options import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Columns, Layout
+from projfree.cli.output import notify
 from projfree.data import NpySource
 from projfree.estimators.encoding import table_encoder, text_columns
 
-TEXT = (".csv", ".tsv", ".txt", ".data")
-KINDS = (*TEXT, *(kind + ".gz" for kind in TEXT), ".parquet", ".npy")
-#: A column of text with more levels than this, or with as many as half of its rows, is no category.
-MOST_LEVELS = 1_000
-#: What pandas and pyarrow raise because of a file that is no table.
-PARSING = (pd.errors.EmptyDataError, pd.errors.ParserError, pd.errors.ParserWarning)
-DAMAGE = (*PARSING, ArrowException, UnicodeDecodeError, BadGzipFile, EOFError)
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".data")
+SUFFIXES = (*TEXT_SUFFIXES, *(kind + ".gz" for kind in TEXT_SUFFIXES), ".parquet", ".npy")
+#: Text columns with more levels than this, or with at least half as many as rows, are not categorical.
+MAX_LEVELS = 1_000
+#: Errors of pandas and pyarrow for files that are not tables.
+PARSER_ERRORS = (pd.errors.EmptyDataError, pd.errors.ParserError, pd.errors.ParserWarning)
+READ_ERRORS = (*PARSER_ERRORS, ArrowException, UnicodeDecodeError, BadGzipFile, EOFError)
 
 
 # ---------------------------------------------------------------- files
 
 
-def kind_of(path: Path) -> str:
-    """The kind of a file by the end of its name; raises if it cannot be read."""
+def file_type(path: Path) -> str:
+    """Return the type of a file by its suffix; raise an error if it is missing or not supported."""
     if not path.exists():
         raise FileNotFoundError(f"{str(path)!r} does not exist.")
-    kind = next((kind for kind in reversed(KINDS) if path.name.lower().endswith(kind)), None)
+    kind = next((kind for kind in reversed(SUFFIXES) if path.name.lower().endswith(kind)), None)
     if kind is None:
-        raise ValueError(f"{str(path)!r} must end in {', '.join(TEXT)} (these also with .gz), .parquet or .npy.")
+        raise ValueError(
+            f"{str(path)!r} must end in {', '.join(TEXT_SUFFIXES)} (these also with .gz), .parquet or .npy."
+        )
     return kind
 
 
 def read_table(path: Path, layout: Layout, text: Sequence[str] = ()) -> Any:
-    """Read a file as a frame with column names of type str.
+    """Read a file as a data frame with column names of type str.
 
     Parameters
     ----------
     path : path
         The file, or a folder of Parquet files.
     layout : Layout
-        Of a text file.
+        The format of text files.
     text : sequence of str
-        Columns, by name or number, that are read as text even if their cells look like numbers.
+        Columns, by name or number, that are read as text even if they look like numbers.
     """
-    kind = kind_of(path)
+    kind = file_type(path)
     try:
         if kind == ".npy":
             source = NpySource(path)  # raises unless it is a table of real numbers, as long as its header says
@@ -62,13 +64,13 @@ def read_table(path: Path, layout: Layout, text: Sequence[str] = ()) -> Any:
             frame = pd.read_parquet(path).reset_index(drop=True).rename(columns=str)
         else:
             frame = _read_text(path, layout, text)
-    except DAMAGE as error:
+    except READ_ERRORS as error:
         why = str(error).splitlines()[0].rstrip(".")
-        way = "repair it, or give --sep or --header" if kind.removesuffix(".gz") in TEXT else "write it again"
+        way = "repair it, or give --sep or --header" if kind.removesuffix(".gz") in TEXT_SUFFIXES else "write it again"
         if isinstance(error, UnicodeDecodeError):
             way = "save it as UTF-8"
         raise ValueError(f"{str(path)!r} cannot be read as a table ({why}); {way}.") from error
-    _refuse_twice(list(frame.columns), path)
+    _check_unique(list(frame.columns), path)
     if not len(frame):
         raise ValueError(f"{str(path)!r} has no rows.")
     return frame
@@ -82,18 +84,18 @@ def _read_text(path: Path, layout: Layout, text: Sequence[str]) -> Any:
     first = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **given).iloc[0]
     named = bool(pd.to_numeric(first, errors="coerce").isna().all()) if layout.header is None else layout.header
     names = [name.strip() for name in first] if named else [str(j) for j in range(len(first))]
-    _refuse_twice(names, path)
-    given["dtype"] = {name: str for one in text if (name := _found(names, one)) is not None}
+    _check_unique(names, path)
+    given["dtype"] = {name: str for one in text if (name := _find_column(names, one)) is not None}
     with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # rows are longer than the first line
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # raised if rows are longer than the first line
         frame = pd.read_csv(path, header=0 if named else None, names=names, na_values=["?"], index_col=False, **given)
     if not named and layout.header is None:
-        remark(f"{str(path)!r} has no header, so its columns are 0 to {len(names) - 1} (--header if not).")
+        notify(f"{str(path)!r} has no header, so its columns are 0 to {len(names) - 1} (--header if not).")
     return frame
 
 
-def _refuse_twice(names: Sequence[str], path: Path) -> None:
-    """Raise if two columns have the same name: a second target would become a feature."""
+def _check_unique(names: Sequence[str], path: Path) -> None:
+    """Raise ValueError if two columns have the same name: a second target would become a feature."""
     for j, name in enumerate(names):
         if name in names[:j]:
             raise ValueError(
@@ -104,16 +106,16 @@ def _refuse_twice(names: Sequence[str], path: Path) -> None:
 # ---------------------------------------------------------------- columns
 
 
-def _found(columns: Sequence[str], name: str) -> str | None:
+def _find_column(columns: Sequence[str], name: str) -> str | None:
     if name in columns:
         return name
     number = name.lstrip("-").isdigit() and -len(columns) <= int(name) < len(columns)
     return columns[int(name)] if number else None
 
 
-def column_of(columns: Sequence[str], name: str, option: str, path: Path) -> str:
-    """The column with a name, or with a number from 0 on; negative numbers count from the end."""
-    column = _found(columns, name.strip())
+def resolve_column(columns: Sequence[str], name: str, option: str, path: Path) -> str:
+    """Return the name of a column given by name or number; negative numbers count from the end."""
+    column = _find_column(columns, name.strip())
     if column is not None:
         return column
     there = ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "")
@@ -121,23 +123,23 @@ def column_of(columns: Sequence[str], name: str, option: str, path: Path) -> str
     raise ValueError(f"{option} must be a column of {str(path)!r}, got {shown(name)}; its columns are {there}{hint}.")
 
 
-def row_of(column: Any, at: Any) -> int:
-    """The number in the file, from 1 on, of the first row where ``at`` is True."""
+def first_row(column: Any, at: Any) -> int:
+    """Return the row number in the file, from 1, of the first True in ``at``."""
     return int(column.index[int(np.argmax(np.asarray(at)))]) + 1
 
 
-def floats(column: Any, *, missing: bool = False, or_text: bool = False) -> Any:
-    """A column as finite floats; raises at the first entry that is none.
+def to_floats(column: Any, *, missing: bool = False, or_text: bool = False) -> Any:
+    """Convert a column to finite floats; raise ValueError for the first invalid entry.
 
     Parameters
     ----------
     column : series
-        Its index counts the rows of the file.
+        A column whose index is the row number in the file.
     missing : bool
-        Whether entries may be missing.
+        Whether to accept missing entries.
     or_text : bool
-        Whether None is returned for text: at least half of the entries are neither numbers nor numbers with decimal
-        commas, so that these are no mistakes.
+        Whether to return None for text. A column is text if at least half of its entries are neither numbers nor
+        numbers with decimal commas; fewer are mistakes.
     """
     cells = column if column.dtype.kind in "biuf" else column.astype(object).map(str, na_action="ignore")
     values = pd.to_numeric(cells, errors="coerce").astype(np.float64)
@@ -148,7 +150,7 @@ def floats(column: Any, *, missing: bool = False, or_text: bool = False) -> Any:
             return None
         raise ValueError(
             f"column {column.name!r} must hold numbers, with a decimal point, got {shown(cells[bad].iloc[0])} in row "
-            f"{row_of(column, bad)}; encode it, or leave it out."
+            f"{first_row(column, bad)}; encode it, or leave it out."
         )
     bad = np.isinf(values) if missing else ~np.isfinite(values)
     if bad.any():
@@ -156,14 +158,14 @@ def floats(column: Any, *, missing: bool = False, or_text: bool = False) -> Any:
         if values[bad].isna().iloc[0]:
             what = "missing"
             way += "; with --impute median a fit fills features, and with --impute drop it leaves such rows out"
-        raise ValueError(f"column {column.name!r} is {what} in row {row_of(column, bad)}; {way}.")
+        raise ValueError(f"column {column.name!r} is {what} in row {first_row(column, bad)}; {way}.")
     return values
 
 
-def as_ids(column: Any, like: Array | None = None) -> Any:
-    """A column of text as integers if each is printed as it stands there: 007 is neither 07 nor 7.
+def to_ids(column: Any, like: Array | None = None) -> Any:
+    """Convert a text column to integers if that is reversible: 007 is different from 7, so it remains text.
 
-    Other columns stay as they are, and so does text if the ids that it is to be ``like`` are text.
+    Other columns are unchanged, and so is text if the ids ``like`` are text.
     """
     codes, labels = pd.factorize(column)
     try:
@@ -179,7 +181,7 @@ def as_ids(column: Any, like: Array | None = None) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Samples:
     """Features and targets of a file.
 
     Parameters
@@ -206,79 +208,79 @@ class Rows:
     impute: bool
 
     def encoder(self, rows: Array) -> Any:
-        """The encoder of these rows, fitted on some of them; None if all columns are complete numbers."""
+        """Fit an encoder to some rows; return None if all columns are numbers without missing values."""
         if not (self.text or self.impute):
             return None
         numbers = [name for name in self.X if name not in self.text]
         return table_encoder(numbers, dict.fromkeys(self.text), impute=self.impute).fit(self.X.iloc[rows])
 
-    def part(self, rows: Array, encoder: Any) -> tuple[Any, Array]:
-        """Some of the rows as the arguments of ``fit`` and ``score``."""
+    def subset(self, rows: Array, encoder: Any) -> tuple[Any, Array]:
+        """Return the features and targets of some rows, as arguments of ``fit`` and ``score``."""
         X = self.X.iloc[rows]
-        X = encoder.transform(X) if encoder is not None else X.to_numpy() if kind_of(self.path) == ".npy" else X
+        X = encoder.transform(X) if encoder is not None else X.to_numpy() if file_type(self.path) == ".npy" else X
         return X, self.y[rows]
 
 
-def read_rows(path: Path, targets: Sequence[str], columns: Columns, loss: str) -> Rows:
-    """Read features and targets; the loss "auto" is chosen by the targets."""
-    if loss not in (choices := ("auto", *NUMBERS, *CLASSES)):
+def read_samples(path: Path, targets: Sequence[str], columns: Columns, loss: str) -> Samples:
+    """Read features and targets; with the loss "auto", choose the loss by the targets."""
+    if loss not in (choices := ("auto", *REGRESSION_LOSSES, *CLASSIFICATION_LOSSES)):
         raise ValueError(f"--loss must be one of {', '.join(choices)}, got {shown(loss)}.")
     if columns.impute not in (None, "median", "drop"):
         raise ValueError(f"--impute must be median or drop, got {shown(columns.impute)}.")
     extra = [] if columns.one_hot in ("auto", "none") else columns.one_hot.split(",")
     frame = read_table(path, columns, extra)
     names = list(frame)
-    y_names = list(dict.fromkeys(column_of(names, name, "--target", path) for name in targets))
-    gone = [column_of(names, name, "--drop", path) for name in columns.drop or ()]
-    encoded = [column_of(names, name, "--one-hot", path) for name in extra]
+    y_names = list(dict.fromkeys(resolve_column(names, name, "--target", path) for name in targets))
+    dropped = [resolve_column(names, name, "--drop", path) for name in columns.drop or ()]
+    encoded = [resolve_column(names, name, "--one-hot", path) for name in extra]
     if columns.impute == "drop":
-        complete = frame.drop(columns=gone).notna().all(axis=1)
-        remark(f"{int((~complete).sum()):,} of {len(frame):,} rows have missing values and are left out.")
+        complete = frame.drop(columns=dropped).notna().all(axis=1)
+        notify(f"{int((~complete).sum()):,} of {len(frame):,} rows have missing values and are left out.")
         frame = frame[complete]
         if not len(frame):
             raise ValueError(f"every row of {str(path)!r} has a missing value; use --impute median, or --drop columns.")
-    X, median = frame.drop(columns=[*y_names, *gone]), columns.impute == "median"
+    X, median = frame.drop(columns=[*y_names, *dropped]), columns.impute == "median"
     if not len(X.columns):
-        raise ValueError(f"{str(path)!r} has no columns besides {', '.join([*y_names, *gone])}.")
+        raise ValueError(f"{str(path)!r} has no columns besides {', '.join([*y_names, *dropped])}.")
     any_text = columns.one_hot != "none"
-    text = [name for name in X if name in encoded or floats(X[name], missing=True, or_text=any_text) is None]
-    X = features(X, text, impute=median)
+    text = [name for name in X if name in encoded or to_floats(X[name], missing=True, or_text=any_text) is None]
+    X = to_features(X, text, impute=median)
     for name, levels in X.nunique().items():
-        if name in text and (levels > MOST_LEVELS or (len(X) > 40 and 2 * levels > len(X))):
+        if name in text and (levels > MAX_LEVELS or (len(X) > 40 and 2 * levels > len(X))):
             raise ValueError(
                 f"column {name!r} has {levels} different texts in {len(X)} rows, too many for a category; leave it out."
             )
         if not levels:
             raise ValueError(f"column {name!r} has no numbers at all; leave it out.")
-    return Rows(path, X, *targets_of(frame[y_names], loss), text, median)
+    return Samples(path, X, *to_targets(frame[y_names], loss), text, median)
 
 
-def features(frame: Any, text: Sequence[str], *, impute: bool = False) -> Any:
-    """A frame of text, and of floats that are complete unless missing ones will be imputed."""
+def to_features(frame: Any, text: Sequence[str], *, impute: bool = False) -> Any:
+    """Convert columns to text or floats; missing floats raise an error, unless they will be imputed."""
     strings = text_columns(frame[list(text)])
-    columns = {name: strings[name] if name in text else floats(frame[name], missing=impute) for name in frame}
+    columns = {name: strings[name] if name in text else to_floats(frame[name], missing=impute) for name in frame}
     return pd.DataFrame(columns, index=frame.index)
 
 
-def targets_of(frame: Any, loss: str) -> tuple[Array, str]:
-    """Targets, numbers for regression and labels for classes, and the loss for them."""
-    text = [name for name in frame if floats(frame[name], missing=True, or_text=True) is None]
+def to_targets(frame: Any, loss: str) -> tuple[Array, str]:
+    """Convert targets to numbers or class labels, and choose the loss if it is "auto"."""
+    text = [name for name in frame if to_floats(frame[name], missing=True, or_text=True) is None]
     if loss == "auto":
-        values = [] if text or frame.shape[1] > 1 else floats(frame.iloc[:, 0], missing=True).dropna().unique()
+        values = [] if text or frame.shape[1] > 1 else to_floats(frame.iloc[:, 0], missing=True).dropna().unique()
         loss = "logistic" if text or len(values) == 2 else "squared"
         if len(values) == 2:
             low, high = sorted(values)
-            remark(
+            notify(
                 f"Column {frame.columns[0]!r} holds {low:g} and {high:g} alone: they are classes (else --loss squared)."
             )
-    if loss not in CLASSES:
-        y = np.column_stack([floats(frame[name]) for name in frame])
+    if loss not in CLASSIFICATION_LOSSES:
+        y = np.column_stack([to_floats(frame[name]) for name in frame])
         return y[:, 0] if y.shape[1] == 1 else y, loss
     if frame.shape[1] > 1:
         raise ValueError(f"several targets must be numbers, and {(text or list(frame))[0]!r} has classes; give one.")
     column = frame.iloc[:, 0]
     if column.isna().any():
-        row = row_of(column, column.isna())
+        row = first_row(column, column.isna())
         raise ValueError(f"column {column.name!r} is missing in row {row}; leave the row out, e.g. with --impute drop.")
     if column.nunique() > max(50, len(column) // 4):
         raise ValueError(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from projfree.datasets.base import Dataset, standardized
-from projfree.datasets.sources import packaged
+from projfree.datasets.base import Dataset, standardize_columns
+from projfree.datasets.sources import load_packaged
 
 #: The columns of the original files, in their order.
 COLUMNS = [
@@ -29,11 +29,11 @@ def load_adult() -> Dataset:
     >>> adult.X.shape, adult.feature_names[0], adult.feature_names[-1]
     ((48842, 108), 'age', 'native-country=Yugoslavia')
     """
-    arrays = packaged("adult.npz")
+    arrays = load_packaged("adult.npz")
     levels = {name: arrays["levels " + name] for name in CATEGORICAL}
     names = [*NUMERIC, *(f"{name}={level}" for name in CATEGORICAL for level in levels[name])]
     X = np.zeros((len(arrays["label"]), len(names)))
-    X[:, : len(NUMERIC)] = standardized(np.column_stack([arrays[name] for name in NUMERIC]).astype(np.float64))
+    X[:, : len(NUMERIC)] = standardize_columns(np.column_stack([arrays[name] for name in NUMERIC]).astype(np.float64))
     first = len(NUMERIC)
     for name in CATEGORICAL:
         X[np.arange(len(X)), first + arrays[name].astype(np.intp)] = 1.0

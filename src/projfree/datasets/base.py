@@ -76,7 +76,7 @@ class Ratings:
     licence: str
 
 
-def standardized(X: Array) -> Array:
+def standardize_columns(X: Array) -> Array:
     """Centre and scale the columns of ``X`` in place, by all rows and with divisor n; no copy of ``X`` is made."""
     X -= X.mean(axis=0, dtype=np.float64).astype(X.dtype)
     scale = np.sqrt(np.einsum("ij,ij->j", X, X) / len(X))

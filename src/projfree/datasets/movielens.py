@@ -8,10 +8,10 @@ import numpy as np
 
 from projfree.checks import shown
 from projfree.datasets.base import Ratings
-from projfree.datasets.sources import SOURCES, find, open_text, original
+from projfree.datasets.sources import SOURCES, check_content, find_file, open_text
 
 #: Separator, number of ratings, users and films.
-EDITIONS = {"100k": ("\t", 100_000, (943, 1_682)), "1m": ("::", 1_000_209, (6_040, 3_706))}
+FORMATS = {"100k": ("\t", 100_000, (943, 1_682)), "1m": ("::", 1_000_209, (6_040, 3_706))}
 
 
 def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = True) -> Ratings:
@@ -37,12 +37,12 @@ def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = Tru
     >>> ratings.shape, len(ratings.values)
     ((943, 1682), 100000)
     """
-    if size not in EDITIONS:
+    if size not in FORMATS:
         raise ValueError(f"`load_movielens(size=...)` must be '100k' or '1m', got {shown(size)}.")
-    (separator, n, shape), source = EDITIONS[size], SOURCES[f"movielens-{size}"]
-    path = find(f"load_movielens({size!r})", source, download)
+    (separator, n, shape), source = FORMATS[size], SOURCES[f"movielens-{size}"]
+    path = find_file(f"load_movielens({size!r})", source, download)
     what = f"{n:,} ratings of {shape[0]:,} users and {shape[1]:,} films"
-    with original("load_movielens", what, path, source), open_text(path) as text:
+    with check_content("load_movielens", what, path, source), open_text(path) as text:
         # NumPy takes separators of one character only.
         table = np.loadtxt((line.replace(separator, "\t") for line in text), np.int64, delimiter="\t", ndmin=2)
         if len(table) != n or table.shape[1] not in (3, 4):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from projfree.datasets.base import Dataset
-from projfree.datasets.sources import SOURCES, find, original
+from projfree.datasets.sources import SOURCES, check_content, find_file
 
 SHAPE, N_TASKS = (15_362, 28), 139
 
@@ -24,9 +24,9 @@ def load_school() -> Dataset:
     >>> int(tasks)
     139
     """
-    path, source = find("load_school()", SOURCES["school"]), SOURCES["school"]
+    path, source = find_file("load_school()", SOURCES["school"]), SOURCES["school"]
     what = f"X of shape {SHAPE}, y, and task with {N_TASKS} tasks"
-    with original("load_school", what, path, source), np.load(path, allow_pickle=False) as arrays:
+    with check_content("load_school", what, path, source), np.load(path, allow_pickle=False) as arrays:
         X, y = arrays["X"].astype(np.float64), arrays["y"].astype(np.float64)
         schools, task = np.unique(arrays["task"], return_inverse=True)
         if X.shape != SHAPE or len(schools) != N_TASKS or not len(X) == len(y) == len(task):

@@ -17,7 +17,7 @@ import numpy as np
 
 from projfree.checks import Array
 
-VARIABLE = "PROJFREE_DATA"
+ENV_VARIABLE = "PROJFREE_DATA"
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,16 @@ SOURCES = {
 }
 
 
-def packaged(name: str) -> dict[str, Array]:
+def load_packaged(name: str) -> dict[str, Array]:
     """The arrays of a packaged npz file."""
     path = resources.files("projfree.datasets") / "files" / name
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         return dict(arrays)
 
 
-def given(source: Source) -> Path | None:
+def find_local(source: Source) -> Path | None:
     """The file (plain, .gz or .zip) in the folder that PROJFREE_DATA names, or None."""
-    root = os.environ.get(VARIABLE)
+    root = os.environ.get(ENV_VARIABLE)
     if not root:
         return None
     folders = Path(root) / source.folder, Path(root)
@@ -79,7 +79,7 @@ def given(source: Source) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def cached(source: Source) -> Path:
+def cache_path(source: Source) -> Path:
     """Where the download of a data set is kept, in the folder of the operating system for caches."""
     try:
         import pooch
@@ -90,7 +90,7 @@ def cached(source: Source) -> Path:
 
 def download(source: Source) -> Path:
     """The archive in the cache, downloaded unless it is there already; its checksum is checked each time."""
-    place = cached(source)
+    place = cache_path(source)
     import pooch
 
     pooch.get_logger().setLevel("ERROR")
@@ -103,28 +103,28 @@ def download(source: Source) -> Path:
     return place
 
 
-def find(call: str, source: Source, may_download: bool = True) -> Path:
+def find_file(call: str, source: Source, may_download: bool = True) -> Path:
     """The file of a data set, downloaded if need be; ``call`` begins the sentence for a user without it."""
-    if (path := given(source)) is not None:
+    if (path := find_local(source)) is not None:
         return path
     why = ""
     try:
-        if source.url and (may_download or cached(source).is_file()):
+        if source.url and (may_download or cache_path(source).is_file()):
             return download(source)
     except ImportError as error:
         why = f"; {error}" if may_download else ""
     except OSError as error:
         why = f"; the download failed ({type(error).__name__})"
-    root = os.environ.get(VARIABLE)
+    root = os.environ.get(ENV_VARIABLE)
     where = f"there is none in {root!r}" if root else "that variable is not set"
     raise FileNotFoundError(
         f"`{call}` needs {' or '.join(source.names)} (plain, .gz or .zip) in the folder {source.folder} of the "
-        f"directory that {VARIABLE} names, and {where}{why}; get it from {source.page} and set {VARIABLE}."
+        f"directory that {ENV_VARIABLE} names, and {where}{why}; get it from {source.page} and set {ENV_VARIABLE}."
     )
 
 
 @contextmanager
-def original(call: str, what: str, path: Path, source: Source) -> Iterator[None]:
+def check_content(call: str, what: str, path: Path, source: Source) -> Iterator[None]:
     """Say of a file whose content raises a ValueError that it is not the original."""
     try:
         yield

@@ -93,7 +93,7 @@ def movielens_stand_in(size: Literal["100k", "1m"] = "100k", seed: int = 0) -> R
         raise ValueError(f"`movielens_stand_in(size=...)` must be '100k' or '1m', got {shown(size)}.")
     (m, n), total = SHAPES[size]
     rng = np.random.default_rng((count("movielens_stand_in(seed=...)", seed, lowest=0), total))
-    rows, cols = _places(m, n, total, rng)
+    rows, cols = _draw_entries(m, n, total, rng)
     users, films = rng.standard_normal((m, FACTORS)), rng.standard_normal((n, FACTORS))
     taste = np.einsum("ij,ij->i", users[rows], films[cols]) * (0.55 / np.sqrt(FACTORS))
     bias = 0.42 * rng.standard_normal(m)[rows] + 0.48 * rng.standard_normal(n)[cols]
@@ -111,7 +111,7 @@ def movielens_stand_in(size: Literal["100k", "1m"] = "100k", seed: int = 0) -> R
     )
 
 
-def _places(m: int, n: int, total: int, rng: np.random.Generator) -> tuple[Array, Array]:
+def _draw_entries(m: int, n: int, total: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Distinct places in random order, popular rows and columns more often, each row and column at least once."""
     needed = np.concatenate([np.arange(m) * n + rng.integers(0, n, m), rng.integers(0, m, n) * n + np.arange(n)])
     popular_rows, popular_cols = (rng.lognormal(0.0, spread, size) for spread, size in ((1.0, m), (1.4, n)))

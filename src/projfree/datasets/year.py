@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from projfree.checks import Array
-from projfree.datasets.base import Dataset, standardized
-from projfree.datasets.sources import SOURCES, find, open_text, original, packaged
+from projfree.datasets.base import Dataset, standardize_columns
+from projfree.datasets.sources import SOURCES, check_content, find_file, load_packaged, open_text
 
 FEATURES = tuple([f"timbre_avg_{i}" for i in range(1, 13)] + [f"timbre_cov_{i}" for i in range(1, 79)])
 N_ROWS, N_TRAIN = 515_345, 463_715
@@ -28,10 +28,10 @@ def load_year_sample(standardize: bool = True) -> Dataset:
     >>> sample.X.shape, float(sample.y[0]), float(sample.X[0, 0])
     ((7000, 90), 1999.0, 47.58427)
     """
-    arrays = packaged("year_sample.npz")
+    arrays = load_packaged("year_sample.npz")
     X = decode_columns(arrays["planes"], arrays["lowest"])
     return Dataset(
-        X=standardized(X) if standardize else X,
+        X=standardize_columns(X) if standardize else X,
         y=arrays["year"].astype(np.float64),
         feature_names=FEATURES,
         name="YearPredictionMSD sample",
@@ -71,9 +71,9 @@ def load_year(standardize: bool = True, *, download: bool = True) -> Dataset:
     (90, 'timbre_avg_1')
     """
     source = SOURCES["year"]
-    path = find("load_year()", source, download)
+    path = find_file("load_year()", source, download)
     what = f"{N_ROWS:,} rows of a year and 90 features"
-    with original("load_year", what, path, source), open_text(path) as text:
+    with check_content("load_year", what, path, source), open_text(path) as text:
         table = np.loadtxt(text, delimiter=",", ndmin=2)
         if table.shape != (N_ROWS, 1 + len(FEATURES)):
             raise ValueError(f"a table of {table.shape[0]:,} x {table.shape[1]} numbers")
@@ -81,7 +81,7 @@ def load_year(standardize: bool = True, *, download: bool = True) -> Dataset:
             raise ValueError(f"a first row that begins {table[0, : len(FIRST_ROW)].tolist()}")
     X = np.ascontiguousarray(table[:, 1:])
     return Dataset(
-        X=standardized(X) if standardize else X,
+        X=standardize_columns(X) if standardize else X,
         y=np.array(table[:, 0]),
         feature_names=FEATURES,
         name="YearPredictionMSD",
