@@ -1,9 +1,8 @@
-"""Real data for tests, benchmarks and examples; the loaders need NumPy alone (and pooch for downloads).
+"""Loaders of real data for tests, benchmarks and examples. They need NumPy, and pooch for downloads.
 
-Adult and a sample of YearPredictionMSD travel with the package. The others are looked for in the folder that the
-environment variable ``PROJFREE_DATA`` names, then in the cache, and are else downloaded from their homes, because
-their licences or their sizes do not allow packaging.
-This package knows nothing of losses, sets or solvers.
+Adult and a sample of YearPredictionMSD are part of the package. The licences or sizes of the others do not allow this:
+they are read from the folder in the environment variable ``PROJFREE_DATA`` or from the cache, or else downloaded. This
+package is independent of losses, sets and solvers.
 """
 
 from projfree.datasets.adult import load_adult

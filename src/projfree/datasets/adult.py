@@ -20,8 +20,8 @@ N_TRAIN = 32_561
 def load_adult() -> Dataset:
     """Load all 48,842 rows of Adult: first those of ``adult.data``, then those of ``adult.test``.
 
-    ``y`` is +1 for ``>50K`` and -1 otherwise. X has 108 columns: the 6 numeric ones, standardised over all rows, then
-    one for each of the 102 levels of the others in alphabetical order, where ``?`` (unknown) is a level of its own.
+    ``y`` is +1 for ``>50K`` and -1 otherwise. X has 108 columns: the 6 numeric ones, standardised over all rows, and
+    the one-hot encoding of the others, with 102 levels in alphabetical order. Missing entries (``?``) are a level.
 
     Examples
     --------

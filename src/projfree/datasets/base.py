@@ -1,4 +1,4 @@
-"""What a loader returns."""
+"""The data classes that loaders return."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from projfree.checks import Array
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Features and targets, and where they come from.
+    """Features and targets of a data set, with its description.
 
     Parameters
     ----------
     X, y : ndarray
-        A row of features for each sample, and its target.
+        The features, one row per sample, and the targets.
     feature_names : tuple of str
         The names of the columns of X.
     name, description, licence : str
         What the data are, and under which terms they may be used.
     n_train : int, optional
-        Rows of the training part, which come first; the rest is the test part. None where the source has no split.
+        The number of training rows, which come first; None if the source has no test part.
     task : ndarray, optional
-        The task of each row, 0-based, where the data are multi-task.
+        The task of each row, from 0, for multi-task data.
 
     Examples
     --------
@@ -45,16 +45,16 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Observed entries of a matrix: ``values[k]`` stands at ``(rows[k], cols[k])``, all in the file's order.
+    """Observed entries of a matrix, in the order of the file: ``values[k]`` is the entry ``(rows[k], cols[k])``.
 
     Parameters
     ----------
     rows, cols, values : ndarray
-        The places of the entries, 0-based, and what stands there.
+        The indices of the entries, from 0, and their values.
     shape : tuple of int
         The numbers of rows and columns of the matrix.
     row_ids, col_ids : ndarray
-        The original ids: row ``i`` is user ``row_ids[i]``, column ``j`` is item ``col_ids[j]``; both increase.
+        The original ids in increasing order: row ``i`` is user ``row_ids[i]``, column ``j`` is item ``col_ids[j]``.
     name, description, licence : str
         What the data are, and under which terms they may be used.
 
@@ -77,7 +77,7 @@ class Ratings:
 
 
 def standardize_columns(X: Array) -> Array:
-    """Centre and scale the columns of ``X`` in place, by all rows and with divisor n; no copy of ``X`` is made."""
+    """Center the columns of ``X`` and scale them to unit variance (divisor n), in place."""
     X -= X.mean(axis=0, dtype=np.float64).astype(X.dtype)
     scale = np.sqrt(np.einsum("ij,ij->j", X, X) / len(X))
     X /= np.where(scale > 0, scale, 1)

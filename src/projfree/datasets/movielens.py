@@ -1,4 +1,4 @@
-"""MovieLens ratings, from your files or from their home; their licence forbids to pass them on."""
+"""MovieLens ratings, from local files or downloaded; their licence forbids redistribution."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ FORMATS = {"100k": ("\t", 100_000, (943, 1_682)), "1m": ("::", 1_000_209, (6_040
 def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = True) -> Ratings:
     """Load the ratings of MovieLens 100K (943 x 1,682) or 1M (6,040 x 3,706).
 
-    Users are rows and films are columns, in the order of their ids; films without a rating have no column.
+    Rows are users and columns are films, in the order of their ids; films without a rating are left out.
 
     Parameters
     ----------
     size : {"100k", "1m"}
         ``"100k"`` reads ``ml-100k/u.data``, ``"1m"`` reads ``ml-1m/ratings.dat`` or, without the time column,
-        ``ml-1m/ratings_no_timestamp.dat``; each plain, .gz or .zip, below PROJFREE_DATA or in the cache.
-    download : bool
-        Whether a file that is in neither place is got from GroupLens.
+        ``ml-1m/ratings_no_timestamp.dat``; each plain, .gz or .zip, in PROJFREE_DATA or in the cache.
+        Whether to download a file that is in neither place from GroupLens.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Files of data sets: packaged, in the folder that PROJFREE_DATA names, in the cache, or downloaded."""
+"""Files of data sets: in the package, in the folder PROJFREE_DATA, in the cache, or downloaded."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ ENV_VARIABLE = "PROJFREE_DATA"
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set comes from: the folder and the names of its files, the first as in the archive, and its page.
+    """Source of a data set: the folder and the names of its files, and the page that offers it.
 
-    ``url`` and ``sha256`` are those of an archive with the first file in it; empty if there is none to download.
+    ``url`` and ``sha256`` belong to an archive with the first file; they are empty if there is no download.
     """
 
     folder: str
@@ -63,14 +63,14 @@ SOURCES = {
 
 
 def load_packaged(name: str) -> dict[str, Array]:
-    """The arrays of a packaged npz file."""
+    """Load the arrays of a packaged npz file."""
     path = resources.files("projfree.datasets") / "files" / name
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         return dict(arrays)
 
 
 def find_local(source: Source) -> Path | None:
-    """The file (plain, .gz or .zip) in the folder that PROJFREE_DATA names, or None."""
+    """Return the path of the file (plain, .gz or .zip) in PROJFREE_DATA, or None."""
     root = os.environ.get(ENV_VARIABLE)
     if not root:
         return None
@@ -80,7 +80,7 @@ def find_local(source: Source) -> Path | None:
 
 
 def cache_path(source: Source) -> Path:
-    """Where the download of a data set is kept, in the folder of the operating system for caches."""
+    """Return the path of a download in the cache folder of the user."""
     try:
         import pooch
     except ImportError as error:
@@ -89,14 +89,14 @@ def cache_path(source: Source) -> Path:
 
 
 def download(source: Source) -> Path:
-    """The archive in the cache, downloaded unless it is there already; its checksum is checked each time."""
+    """Download the archive into the cache unless it is there, check its checksum, and return its path."""
     place = cache_path(source)
     import pooch
 
     pooch.get_logger().setLevel("ERROR")
     try:
         pooch.retrieve(source.url, f"sha256:{source.sha256}", place.name, place.parent)
-    except ValueError as error:  # the download is not kept
+    except ValueError as error:  # pooch has deleted the file
         raise ValueError(
             f"the download from {source.url} has another checksum; try again, or get it from {source.page}."
         ) from error
@@ -104,7 +104,7 @@ def download(source: Source) -> Path:
 
 
 def find_file(call: str, source: Source, may_download: bool = True) -> Path:
-    """The file of a data set, downloaded if need be; ``call`` begins the sentence for a user without it."""
+    """Return the path of a data set, and download it if necessary; ``call`` names the loader in error messages."""
     if (path := find_local(source)) is not None:
         return path
     why = ""
@@ -125,7 +125,7 @@ def find_file(call: str, source: Source, may_download: bool = True) -> Path:
 
 @contextmanager
 def check_content(call: str, what: str, path: Path, source: Source) -> Iterator[None]:
-    """Say of a file whose content raises a ValueError that it is not the original."""
+    """Turn an error about the content of a file into a ValueError that says what was expected."""
     try:
         yield
     except (ValueError, KeyError) as error:
@@ -137,7 +137,7 @@ def check_content(call: str, what: str, path: Path, source: Source) -> Iterator[
 
 @contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
-    """Open a text file that may be compressed, by the end of its name."""
+    """Open a text file that may be compressed, by its suffix."""
     with ExitStack() as stack:
         if path.suffix == ".zip":
             archive = stack.enter_context(zipfile.ZipFile(path))

@@ -1,4 +1,4 @@
-"""Stand-ins for data that are not at hand: of the right size and shape, and never called by the real name."""
+"""Generated replacements (stand-ins) for data that are not available, of the same shape and similar statistics."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from projfree.checks import Array, count, shown
 from projfree.datasets.base import Dataset, Ratings
 from projfree.datasets.year import LICENCE, N_ROWS, load_year_sample
 
-#: Standard deviation of the noise in units of the sample's, small enough that the columns stay skewed.
+#: Standard deviation of the noise relative to the sample; small enough to keep the columns skewed.
 NOISE = 0.25
 _BLOCK = 8_192
-#: Shape and number of ratings of MovieLens, and factors of their stand-in.
+#: Shape and number of ratings of MovieLens, and rank of the generated matrix.
 SHAPES = {"100k": ((943, 1_682), 100_000), "1m": ((6_040, 3_706), 1_000_209)}
 FACTORS = 10
 
 
 def year_stand_in(n: int = N_ROWS, seed: int = 0, *, standardize: bool = True) -> Dataset:
-    r"""Draw ``n`` rows that look like YearPredictionMSD: bootstrapped rows of the real sample plus noise.
+    r"""Generate ``n`` rows similar to YearPredictionMSD: bootstrapped rows of the real sample plus noise.
 
     With :math:`s = (x, y)` a random row of the sample, :math:`m` and :math:`\Sigma` its mean and covariance,
 
     .. math:: s' = m + (s - m + h e) / \sqrt{1 + h^2}, \qquad e \sim N(0, \Sigma), \quad h = 1/4,
 
-    which keeps mean, covariance and thus the least-squares problem of the sample. Years are smoothed too, and
-    so are not whole numbers. The first rows do not depend on ``n``. Label every figure made on it "stand-in".
+    which preserves mean and covariance, and so the least-squares problem of the sample. Years become real numbers. The
+    first rows do not depend on ``n``. Label every figure that uses these data "stand-in".
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def year_stand_in(n: int = N_ROWS, seed: int = 0, *, standardize: bool = True) -
     factor = np.linalg.cholesky(np.cov(sample, rowvar=False, ddof=0)).T * (NOISE * shrink)
     X, y = np.empty((n, source.X.shape[1])), np.empty(n)
     for first in range(0, n, _BLOCK):
-        # Whole blocks, each with its own generator: a shorter stand-in is the beginning of a longer one.
+        # Each block has its own generator, so that a shorter stand-in is the beginning of a longer one.
         rng = np.random.default_rng([seed, first // _BLOCK])
         drawn = rows[rng.integers(len(rows), size=_BLOCK)]
         drawn += rng.standard_normal(drawn.shape) @ factor
@@ -69,17 +69,17 @@ def year_stand_in(n: int = N_ROWS, seed: int = 0, *, standardize: bool = True) -
 
 
 def movielens_stand_in(size: Literal["100k", "1m"] = "100k", seed: int = 0) -> Ratings:
-    r"""Generate ratings with the number, the shape and roughly the statistics of MovieLens; none of them is real.
+    r"""Generate ratings with the shape, the number and roughly the statistics of those of MovieLens.
 
     .. math:: m_{ij} = \mathrm{round}(3.53 + a_i + b_j + \langle u_i, v_j\rangle + e_{ij}), \quad 1 \le m_{ij} \le 5,
 
-    with ten factors, and places drawn so that users and films differ in popularity as they do in life; every user
-    and every film has a rating. Label every figure made on it "stand-in".
+    with ten factors. Entries are drawn so that the popularity of users and films varies as in real data; each user and
+    each film has a rating. Label every figure that uses these data "stand-in".
 
     Parameters
     ----------
     size : {"100k", "1m"}
-        Which of the two to stand in for.
+        The data set to replace.
     seed : int
         Of the random generator.
 
@@ -112,7 +112,7 @@ def movielens_stand_in(size: Literal["100k", "1m"] = "100k", seed: int = 0) -> R
 
 
 def _draw_entries(m: int, n: int, total: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Distinct places in random order, popular rows and columns more often, each row and column at least once."""
+    """Draw distinct entries in random order, at least one per row and column, more in popular ones."""
     needed = np.concatenate([np.arange(m) * n + rng.integers(0, n, m), rng.integers(0, m, n) * n + np.arange(n)])
     popular_rows, popular_cols = (rng.lognormal(0.0, spread, size) for spread, size in ((1.0, m), (1.4, n)))
     p, q = popular_rows / popular_rows.sum(), popular_cols / popular_cols.sum()

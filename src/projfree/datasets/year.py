@@ -1,4 +1,4 @@
-"""UCI YearPredictionMSD: the year of a song from 90 numbers about its sound."""
+"""UCI YearPredictionMSD: predict the year of a song from 90 audio features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LICENCE = "CC BY 4.0; Bertin-Mahieux, UCI Machine Learning Repository, doi:10.24
 
 
 def load_year_sample(standardize: bool = True) -> Dataset:
-    """Load 7,000 real rows of YearPredictionMSD, exact to the last bit; ``y`` holds the years.
+    """Load 7,000 real rows of YearPredictionMSD, equal to the original to the last bit; ``y`` holds the years.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def load_year_sample(standardize: bool = True) -> Dataset:
 
 
 def decode_columns(planes: Array, lowest: Array) -> Array:
-    """Undo the packing: ``planes[k, j, i]`` is byte k of 1e5 times (column j, row i), counted from ``lowest[j]``.
+    """Decode packed columns: ``planes[k, j, i]`` is byte k of 1e5 times (column j, row i) minus ``lowest[j]``.
 
-    The original text has five decimals, and dividing the whole number by 1e5 rounds as reading the text does.
+    The original text has five decimals, so that dividing the integer by 1e5 gives the same float as reading the text.
     """
     whole = sum(planes[k].astype(np.int64) << (8 * k) for k in range(len(planes))) + lowest[:, None]
     return np.ascontiguousarray(whole.T) / 1e5
@@ -58,8 +58,8 @@ def load_year(standardize: bool = True, *, download: bool = True) -> Dataset:
     standardize : bool
         Centre and scale the columns of X by all rows.
     download : bool
-        Whether the file is got from the UCI repository (200 MB) if ``YearPredictionMSD.txt``, plain or as .zip or .gz,
-        is neither below PROJFREE_DATA nor in the cache.
+        Whether to download the file from the UCI repository (200 MB) if ``YearPredictionMSD.txt``, plain or as .zip or
+        .gz, is neither in PROJFREE_DATA nor in the cache.
 
     Examples
     --------
