@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from reproduction.base import Mode
-from reproduction.report import build
-from reproduction.runner import FolderError, Store, discover, measure
+from reproduction.report import build_report
+from reproduction.runner import FolderError, Store, discover, measure_tasks
 
 NEEDED = ("cvxpy", "jinja2", "matplotlib", "pandas")
 
@@ -54,8 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for experiment in chosen:
                 for task in experiment.tasks(mode):
                     store.path(experiment.name, task).unlink(missing_ok=True)
-        failed = [] if options.report_only else measure(chosen, store, lambda _: True, partial(print, flush=True))
-        shown = build(experiments, store, options.out)
+        failed = [] if options.report_only else measure_tasks(chosen, store, lambda _: True, partial(print, flush=True))
+        shown = build_report(experiments, store, options.out)
     except KeyboardInterrupt:
         return fail("interrupted; the same command without `--force` goes on where it was.")
     except OSError as error:

@@ -31,7 +31,7 @@ def panels(count: int = 1, height: float = 3.4, width: float = 4.6) -> tuple[Any
     return figure, list(np.atleast_1d(figure.subplots(1, count)))
 
 
-def label(axis: Any, title: str, x: str, y: str) -> None:
+def label_axes(axis: Any, title: str, x: str, y: str) -> None:
     """The words of a panel."""
     axis.set_title(title, fontsize=9)
     axis.set_xlabel(x, fontsize=8)
@@ -42,7 +42,7 @@ def label(axis: Any, title: str, x: str, y: str) -> None:
         axis.legend(fontsize=6.5, framealpha=0.8)
 
 
-def logarithmic(axis: Any, which: str = "xy", least: float = 0.0) -> None:
+def log_scales(axis: Any, which: str = "xy", least: float = 0.0) -> None:
     """Logarithmic scales that always have three labelled ticks or more; x begins at ``least`` or later."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -72,7 +72,7 @@ def _tick(value: float, _: Any) -> str:
     return rf"$10^{{{exponent}}}$" if mantissa == 1 else rf"${mantissa}\cdot 10^{{{exponent}}}$"
 
 
-def curve(axis: Any, t: Any, value: Any, name: str, colour: str | None = None, **style: Any) -> None:
+def plot_curve(axis: Any, t: Any, value: Any, name: str, colour: str | None = None, **style: Any) -> None:
     """One curve; what is not positive or at rounding is left out."""
     t, value = np.asarray(t, dtype=float), np.asarray(value, dtype=float)
     kept = value > ROUNDING * max(0.0, np.nanmax(value)) if len(value) else value > 0
@@ -86,7 +86,7 @@ def curve(axis: Any, t: Any, value: Any, name: str, colour: str | None = None, *
     axis.plot(t[kept], value[kept], label=name, **(chosen | style))
 
 
-def errors(axis: Any, rows: Any, by: str = "method", first: Sequence[str] = ()) -> None:
+def plot_errors(axis: Any, rows: Any, by: str = "method", first: Sequence[str] = ()) -> None:
     """The errors of rows against the iteration, a curve for each value of a column; the first start of each."""
     rows = select(rows, measure="error")
     names = [*first, *(n for n in dict.fromkeys(rows[by]) if n not in first)]
@@ -96,17 +96,17 @@ def errors(axis: Any, rows: Any, by: str = "method", first: Sequence[str] = ()) 
             some = some[some["start"] == some["start"].min()]
         if len(some):
             colour = COLOURS.get(name, PALETTE[k % len(PALETTE)])
-            curve(axis, some["t"], some["value"], str(name), colour)
+            plot_curve(axis, some["t"], some["value"], str(name), colour)
 
 
-def slopes(axis: Any, at: float, value: float, end: float, lines: Mapping[str, float]) -> None:
+def plot_slopes(axis: Any, at: float, value: float, end: float, lines: Mapping[str, float]) -> None:
     """Straight lines of given slopes through a point: the paper's, and a theorem's."""
     t = np.array([at, end])
     for k, (name, power) in enumerate(lines.items()):
         axis.plot(t, value * (t / at) ** power, color="#222222", linestyle=("--", ":")[k % 2], linewidth=1, label=name)
 
 
-def reference(axis: Any, rows: Any, lines: Mapping[str, float], above: float = 2.0) -> None:
+def plot_reference(axis: Any, rows: Any, lines: Mapping[str, float], above: float = 2.0) -> None:
     """Slopes above a curve, from a third of its range on."""
     rows = select(rows, measure="error")
     rows = rows[rows["value"] > 0]
@@ -114,10 +114,10 @@ def reference(axis: Any, rows: Any, lines: Mapping[str, float], above: float = 2
         end = float(rows["t"].max())
         at = max(2.0, end**0.4)
         value = float(np.interp(at, rows["t"], rows["value"]))
-        slopes(axis, at, above * value, end, lines)
+        plot_slopes(axis, at, above * value, end, lines)
 
 
-def bars(axis: Any, groups: Mapping[str, Mapping[str, float]], labels: Sequence[str]) -> None:
+def plot_bars(axis: Any, groups: Mapping[str, Mapping[str, float]], labels: Sequence[str]) -> None:
     """Bars in groups: a colour for each name, a place for each label."""
     width = 0.8 / max(1, len(groups))
     for k, (name, values) in enumerate(groups.items()):
@@ -127,7 +127,7 @@ def bars(axis: Any, groups: Mapping[str, Mapping[str, float]], labels: Sequence[
     axis.set_xticks(range(len(labels)), labels, fontsize=7)
 
 
-def converged(axis: Any, at: Mapping[str, float]) -> None:
+def mark_convergence(axis: Any, at: Mapping[str, float]) -> None:
     """Dotted vertical lines where methods converge by the paper's rule."""
     for k, (name, x) in enumerate(at.items()):
         axis.axvline(x, color=COLOURS.get(name, PALETTE[k % len(PALETTE)]), linestyle=":", linewidth=0.9)

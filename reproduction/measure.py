@@ -41,8 +41,8 @@ def slope_rows(
 ) -> Iterator[Row]:
     """The slope on each window; a value of NaN says that there is none."""
     for low, high in windows:
-        found = slope(t, error, low, high, floor)
-        yield {**place, "measure": "slope", "window": window_name(low, high), "value": found}
+        value = slope(t, error, low, high, floor)
+        yield {**place, "measure": "slope", "window": window_name(low, high), "value": value}
 
 
 def curve_rows(measure: str, t: Array, values: Array, **place: Any) -> Iterator[Row]:
@@ -62,7 +62,7 @@ class Curve(NamedTuple):
     state: Any
 
 
-def follow(
+def trace_run(
     f: Any,
     ball: Any,
     solver: Any,
@@ -72,12 +72,12 @@ def follow(
     growth: float = 1.05,
 ) -> Curve:
     """Run a solver for ``most`` iterations and measure the states when t has grown by a factor."""
-    t, values, due, state = list[int](), list[float](), 1, None
+    t, values, next_t, state = list[int](), list[float](), 1, None
     for k, state in enumerate(islice(iterate(f, ball, solver, start=start), most), start=1):
-        if k >= due or k == most:
+        if k >= next_t or k == most:
             t.append(k)
             values.append(measure(state))
-            due = max(k + 1, int(k * growth))
+            next_t = max(k + 1, int(k * growth))
     return Curve(np.array(t), np.array(values), state)
 
 
@@ -103,18 +103,18 @@ def count(values: Iterable[float], minimum: float, start: float, most: int, scal
 
     ``scale`` replaces both bases where the minimum is zero.
     """
-    kept, before = list[float](), start
-    near = TWO_PERCENT * (abs(minimum) if scale is None else scale)
+    losses, previous = list[float](), start
+    tolerance = TWO_PERCENT * (abs(minimum) if scale is None else scale)
     for t, value in enumerate(islice(values, most), start=1):
-        kept.append(value)
-        still = TWO_PERCENT * (abs(before) if scale is None else scale)
-        if abs(value - before) <= still and value - minimum <= near:
-            return Count(np.array(kept), t)
-        before = value
-    return Count(np.array(kept), None)
+        losses.append(value)
+        change_tolerance = TWO_PERCENT * (abs(previous) if scale is None else scale)
+        if abs(value - previous) <= change_tolerance and value - minimum <= tolerance:
+            return Count(np.array(losses), t)
+        previous = value
+    return Count(np.array(losses), None)
 
 
-def rounds(actions: Mapping[str, Callable[[], Any]], calls: Mapping[str, int] | int, times: int) -> dict[str, Array]:
+def timings(actions: Mapping[str, Callable[[], Any]], calls: Mapping[str, int] | int, times: int) -> dict[str, Array]:
     """Processor seconds of one call of each action, in rounds in which the actions take turns.
 
     Each action is called once before; a round is the mean of ``calls`` calls.
@@ -124,9 +124,9 @@ def rounds(actions: Mapping[str, Callable[[], Any]], calls: Mapping[str, int] | 
         action()
     for _ in range(times):
         for name, action in actions.items():
-            often = calls if isinstance(calls, int) else calls[name]
-            begun = time.process_time()
-            for _ in range(often):
+            repeats = calls if isinstance(calls, int) else calls[name]
+            start = time.process_time()
+            for _ in range(repeats):
                 action()
-            out[name].append((time.process_time() - begun) / often)
+            out[name].append((time.process_time() - start) / repeats)
     return {name: np.array(each) for name, each in out.items()}

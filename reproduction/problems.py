@@ -68,11 +68,11 @@ def year(mode: Mode, standardize: bool = True) -> Table:
         sample = load_year_sample(standardize=standardize)
         return Table(sample.X, sample.y, "YearPredictionMSD, 7,000 rows")
     try:
-        whole = load_year(standardize=standardize, download=False)
-        return Table(whole.X, whole.y, "YearPredictionMSD, 515,345 rows")
+        data = load_year(standardize=standardize, download=False)
+        return Table(data.X, data.y, "YearPredictionMSD, 515,345 rows")
     except FileNotFoundError:
-        made = year_stand_in(YEAR_ROWS, standardize=standardize)
-        return Table(made.X, made.y, "generated like YearPredictionMSD, 515,345 rows", stand_in=True)
+        data = year_stand_in(YEAR_ROWS, standardize=standardize)
+        return Table(data.X, data.y, "generated like YearPredictionMSD, 515,345 rows", stand_in=True)
 
 
 @cache
@@ -85,14 +85,14 @@ def ratings(size: Literal["100k", "1m"]) -> tuple[Ratings, Row]:
         return movielens_stand_in(size), {"data": f"generated like {name}", "stand_in": True}
 
 
-def observed(rated: Ratings) -> Array:
+def rating_matrix(rated: Ratings) -> Array:
     """The matrix of ratings, zero where there is none."""
     M = np.zeros(rated.shape)
     M[rated.rows, rated.cols] = rated.values
     return M
 
 
-def release() -> None:
+def clear_data() -> None:
     """Forget all data, to free the memory between experiments."""
     for loader in (adult, year, ratings, least_squares):
         loader.cache_clear()
@@ -114,15 +114,15 @@ class Minimum:
     gap: float
 
 
-def certified(f: Any, ball: Any, tol: float = 1e-12, most: int = 20_000) -> Minimum:
+def certified_minimum(f: Any, ball: Any, tol: float = 1e-12, most: int = 20_000) -> Minimum:
     """The minimum of a convex function with a certificate: the automatic choice, then projected gradients."""
     best: Minimum | None = None
     for solver in ("auto", AcceleratedProjectedGradient()):
         start = None if best is None else best.w
-        found = minimize(f, ball, solver, tol=tol, max_iter=most, record=0, start=start)
-        if best is None or found.gap < best.gap:
-            best = Minimum(found.w, found.value, found.gap)
-        if found.relative_gap <= tol:
+        result = minimize(f, ball, solver, tol=tol, max_iter=most, record=0, start=start)
+        if best is None or result.gap < best.gap:
+            best = Minimum(result.w, result.value, result.gap)
+        if result.relative_gap <= tol:
             break
     assert best is not None
     return best
@@ -184,7 +184,7 @@ class LeastSquares:
         if ball.norm(self.unconstrained) <= ball.radius * (1.0 + 1e-12):
             return Minimum(self.unconstrained, self.value(self.unconstrained), 0.0)
         if ball.p != 2.0:
-            return certified(QuadraticForm(self.H, self.b, self.start), ball, 1e-13)
+            return certified_minimum(QuadraticForm(self.H, self.b, self.start), ball, 1e-13)
         b, lam = self.vectors.T @ self.b, 0.0
         for _ in range(100):  # Newton's method on 1/norm, which is nearly linear in the multiplier
             w = b / (self.values + lam)
@@ -212,12 +212,12 @@ def least_squares(mode: Mode, standardize: bool = True) -> LeastSquares:
     return LeastSquares(year(mode, standardize))
 
 
-def oracle_2(radius: float) -> paper.Map:
+def l2_oracle(radius: float) -> paper.Map:
     """The oracle of the l_2 and of the Frobenius ball, without powers."""
     return lambda c: c * (-radius / float(np.linalg.norm(c)))
 
 
-def rescaled(radius: float) -> paper.Map:
+def l2_projection(radius: float) -> paper.Map:
     """The projection onto the l_2 ball."""
 
     def project(w: Array) -> Array:
@@ -229,29 +229,29 @@ def rescaled(radius: float) -> paper.Map:
 
 def methods(f: Any, radius: float, w: Array) -> dict[str, Any]:
     """PA, and Frank-Wolfe with each reading of its step, on an l_2 or a Frobenius ball, from ``w``; f is quadratic."""
-    oracle = oracle_2(radius)
+    oracle = l2_oracle(radius)
     steps = {
         FWPLR: paper.option_a,
-        EXACT: exact_search(f.curvature),
-        SEARCHED: relative_search(f.value),
+        EXACT: exact_line_search(f.curvature),
+        SEARCHED: brent_line_search(f.value),
         OPTION_B: paper.option_b(f.L),
     }
     runs: dict[str, Any] = {PA: paper.primal_averaging(f.gradient, oracle, w, paper.Averaged())}
     return runs | {name: paper.frank_wolfe(f.gradient, oracle, w, step) for name, step in steps.items()}
 
 
-def exact_search(curvature: Any) -> paper.Step:
+def exact_line_search(curvature: Any) -> paper.Step:
     """The exact line search on a quadratic, in closed form."""
 
     def step(t: int, w: Array, v: Array, g: Array) -> float:
         d = v - w
-        fall, bend = -float(np.sum(g * d)), curvature(d)
-        return min(1.0, fall / bend) if fall > 0 and bend > 0 else 0.0
+        decrease, second = -float(np.sum(g * d)), curvature(d)
+        return min(1.0, decrease / second) if decrease > 0 and second > 0 else 0.0
 
     return step
 
 
-def relative_search(f: Any, tolerance: float = 1e-4) -> paper.Step:
+def brent_line_search(f: Any, tolerance: float = 1e-4) -> paper.Step:
     """The line search of Section 2 on values of f, with a tolerance relative to the step (Brent's method).
 
     The tolerance of Matlab's bounded search is absolute, 1e-4 on [0, 1], which loses steps of less.
@@ -260,8 +260,8 @@ def relative_search(f: Any, tolerance: float = 1e-4) -> paper.Step:
 
     def step(t: int, w: Array, v: Array, g: Array) -> float:
         d = v - w
-        found = minimize_scalar(lambda gamma: f(w + gamma * d), bracket=(0.0, 1.0), method="brent", tol=tolerance)
-        return min(1.0, max(0.0, float(found.x)))
+        result = minimize_scalar(lambda gamma: f(w + gamma * d), bracket=(0.0, 1.0), method="brent", tol=tolerance)
+        return min(1.0, max(0.0, float(result.x)))
 
     return step
 

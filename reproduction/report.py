@@ -36,7 +36,7 @@ FIGURES = range(1, 11)
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClaim:
     """A claim with its finding."""
 
     experiment: Experiment
@@ -74,7 +74,7 @@ def rows_for(experiment: Experiment, table: Any) -> Any:
     return table[table["experiment"].isin([experiment.name, *experiment.reads])]
 
 
-def judge(experiments: Mapping[str, Experiment], table: Any, quick: bool) -> list[Judged]:
+def judge(experiments: Mapping[str, Experiment], table: Any, quick: bool) -> list[JudgedClaim]:
     """Every claim with its finding; in a quick run those that need the paper's sizes say so."""
     out = []
     for experiment in experiments.values():
@@ -83,7 +83,7 @@ def judge(experiments: Mapping[str, Experiment], table: Any, quick: bool) -> lis
             finding = claim.judge(rows)
             if quick and claim.full and finding.verdict is not Verdict.UNDEFINED:
                 finding = replace(finding, verdict=Verdict.FULL)
-            out.append(Judged(experiment, claim, finding))
+            out.append(JudgedClaim(experiment, claim, finding))
     return out
 
 
@@ -101,24 +101,24 @@ def rich(text: str) -> markupsafe.Markup:
     return markupsafe.Markup(re.sub(r"(?<=\w)_(\w+|\*)|(?<=‖)_([z*s])", r"<sub>\1\2</sub>", powers))
 
 
-def headline(judged: Sequence[Judged]) -> dict[str, Any]:
+def headline(judged: Sequence[JudgedClaim]) -> dict[str, Any]:
     """The counts of verdicts, for printed measurements and for statements."""
     counted = {}
     for name, printed, order in (("printed", True, PRINTED), ("stated", False, STATED)):
-        found = Counter(j.verdict for j in judged if j.claim.printed is printed)
+        verdicts = Counter(j.verdict for j in judged if j.claim.printed is printed)
         kinds = [*order, *(v for v in (Verdict.OPEN, Verdict.FULL) if v not in order)]
-        counted[name] = {"total": sum(found.values()), "counts": [(v, found[v]) for v in kinds if found[v]]}
+        counted[name] = {"total": sum(verdicts.values()), "counts": [(v, verdicts[v]) for v in kinds if verdicts[v]]}
     return counted
 
 
-def headline_sentence(judged: Sequence[Judged]) -> str:
+def headline_sentence(judged: Sequence[JudgedClaim]) -> str:
     """The headline in one sentence."""
     counts = headline(judged)["printed"]
     each = ", ".join(f"{n} {verdict.plural}" for verdict, n in counts["counts"])
     return f"Of the {counts['total']} measurements that the paper prints: {each}."
 
 
-def draw(experiments: Mapping[str, Experiment], table: Any, folder: Path) -> list[tuple[Experiment, Figure]]:
+def draw_figures(experiments: Mapping[str, Experiment], table: Any, folder: Path) -> list[tuple[Experiment, Figure]]:
     """Draw the figures as SVG files without a date, so that equal numbers give equal files."""
     import matplotlib
 
@@ -128,9 +128,9 @@ def draw(experiments: Mapping[str, Experiment], table: Any, folder: Path) -> lis
     for experiment in (e for e in experiments.values() if e.name in measured):
         for figure in experiment.figures:
             with matplotlib.rc_context({"svg.hashsalt": "projfree", "font.size": 8, "svg.fonttype": "none"}):
-                found = figure.draw(rows_for(experiment, table))
-                if found is not None:
-                    found.savefig(folder / f"{figure.key}.svg", metadata={"Date": None})
+                image = figure.draw(rows_for(experiment, table))
+                if image is not None:
+                    image.savefig(folder / f"{figure.key}.svg", metadata={"Date": None})
                     drawn.append((experiment, figure))
     return sorted(drawn, key=lambda pair: (pair[1].number == 0, pair[1].number))
 
@@ -160,7 +160,7 @@ def context(experiments: Mapping[str, Experiment], table: Any, entries: Sequence
     }
 
 
-def write_numbers(judged: Sequence[Judged], path: Path) -> None:
+def write_numbers(judged: Sequence[JudgedClaim], path: Path) -> None:
     """The numbers behind the claims: one line for each setting."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -174,11 +174,11 @@ def write_numbers(judged: Sequence[Judged], path: Path) -> None:
                 writer.writerow((*head, s.name, *values, s.state, s.note))
 
 
-def build(experiments: Mapping[str, Experiment], store: Store, folder: Path) -> dict[str, Any]:
+def build_report(experiments: Mapping[str, Experiment], store: Store, folder: Path) -> dict[str, Any]:
     """Judge what the store holds and write the report into a folder; returns what was shown."""
     table, entries = store.table(), store.entries()
     shown = context(experiments, table, entries, store.mode == "quick")
-    shown["drawn"] = draw(experiments, table, folder / "figures")
+    shown["drawn"] = draw_figures(experiments, table, folder / "figures")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=jinja2.select_autoescape(["html"]),

@@ -34,7 +34,7 @@ def select(table: Any, **wanted: Any) -> Any:
     return table
 
 
-def data_of(rows: Any) -> str:
+def data_names(rows: Any) -> str:
     """The data of rows, stand-ins named so, for the column of the report."""
     if "data" not in rows or not len(rows):
         return ""
@@ -89,16 +89,16 @@ SLOPE_WORDS = f"reproduced within {SLOPE_BAND:g} on both sides, exceeded if stee
 FACTOR_WORDS = f"reproduced within {FACTOR_BAND:g} times on both sides, exceeded if larger"
 
 
-def printed(settings: Sequence[Setting], rows: Any, unit: str = "", words: Mapping[str, str] | None = None) -> Finding:
+def compare(settings: Sequence[Setting], rows: Any, unit: str = "", words: Mapping[str, str] | None = None) -> Finding:
     """The finding for a printed number over all settings.
 
     Reproduced if all are within the band, exceeded if none is short and some are beyond, not reproduced if all are
     short, and only under a choice else. Open settings are named, and count for nothing else.
     """
-    said = {"within": "within the band", "beyond": "beyond it", "short": "short of it", "open": "open"} | dict(
+    phrases = {"within": "within the band", "beyond": "beyond it", "short": "short of it", "open": "open"} | dict(
         words or {}
     )
-    by = {state: [s for s in settings if s.state == state] for state in said}
+    by = {state: [s for s in settings if s.state == state] for state in phrases}
     decided = len(settings) - len(by["open"])
     if not decided:
         return Finding(Verdict.OPEN, "not measured", "nothing was measured that decides", tuple(settings))
@@ -106,11 +106,11 @@ def printed(settings: Sequence[Setting], rows: Any, unit: str = "", words: Mappi
         verdict = Verdict.EXCEEDED if by["beyond"] else Verdict.REPRODUCED
     else:
         verdict = Verdict.CHOICE if by["within"] or by["beyond"] else Verdict.NOT_REPRODUCED
-    parts = [f"{said[state]} {_where(found, len(settings))}" for state, found in by.items() if found]
-    return Finding(verdict, shown(settings, unit), "; ".join(parts), tuple(settings), data_of(rows))
+    parts = [f"{phrases[state]} {_at(found, len(settings))}" for state, found in by.items() if found]
+    return Finding(verdict, format_values(settings, unit), "; ".join(parts), tuple(settings), data_names(rows))
 
 
-def statement(
+def judge_all(
     settings: Sequence[Setting], rows: Any, yes: str = "so", no: str = "not so", unit: str = "", ours: str = ""
 ) -> Finding:
     """The finding for a statement: it holds if it does at every setting, and fails if it does at none."""
@@ -120,12 +120,12 @@ def statement(
     verdict = Verdict.SOME if by["yes"] else Verdict.FAILS
     if not by["no"]:
         verdict = Verdict.OPEN if by["open"] else Verdict.HOLDS
-    said = {"yes": yes, "no": no, "open": "open"}
-    parts = [f"{said[state]} {_where(found, len(settings))}" for state, found in by.items() if found]
-    return Finding(verdict, ours or shown(settings, unit), "; ".join(parts), tuple(settings), data_of(rows))
+    phrases = {"yes": yes, "no": no, "open": "open"}
+    parts = [f"{phrases[state]} {_at(found, len(settings))}" for state, found in by.items() if found]
+    return Finding(verdict, ours or format_values(settings, unit), "; ".join(parts), tuple(settings), data_names(rows))
 
 
-def _where(found: Sequence[Setting], total: int) -> str:
+def _at(found: Sequence[Setting], total: int) -> str:
     """Which settings, or how many of them where they are many."""
     if len(found) == total and total > FEW:
         return f"at all {total} settings"
@@ -134,7 +134,7 @@ def _where(found: Sequence[Setting], total: int) -> str:
     return "at " + " and ".join(", ".join(s.name for s in found).rsplit(", and ", 1))
 
 
-def every(
+def bounded(
     measure: str,
     by: Mapping[str, str],
     level: float,
@@ -155,13 +155,13 @@ def every(
             name = ", ".join(f"{before}{x:.3g}" if isinstance(x, float) else f"{before}{x}" for before, x in cells)
             slack = 1e-9 * abs(level)
             holds = row["value"] >= level - slack if least else row["value"] <= level + slack
-            out.append(yes_no(name, row["value"], None if math.isnan(row["value"]) else bool(holds)))
-        return statement(out, rows, *words, of)
+            out.append(answer(name, row["value"], None if math.isnan(row["value"]) else bool(holds)))
+        return judge_all(out, rows, *words, of)
 
     return judge
 
 
-def yes_no(name: str, value: float, holds: bool | None, note: str = "") -> Setting:
+def answer(name: str, value: float, holds: bool | None, note: str = "") -> Setting:
     """A setting of a statement; None is open."""
     return Setting(name, value, "open" if holds is None else "yes" if holds else "no", note=note)
 
@@ -182,7 +182,7 @@ def number(value: float, digits: int = 2) -> str:
     return f"{value:,.{0 if size >= 100 else 1 if size >= 10 else digits}f}".replace("-", "−")
 
 
-def shown(settings: Sequence[Setting], unit: str = "") -> str:
+def format_values(settings: Sequence[Setting], unit: str = "") -> str:
     """The values of settings: all of them where they are few, else their range."""
     known = [s for s in settings if not math.isnan(s.value)]
     if not known:
@@ -197,14 +197,14 @@ def shown(settings: Sequence[Setting], unit: str = "") -> str:
     )
 
 
-def grouped(
+def by_group(
     rows: Any, by: Sequence[str], rule: Rule, label: Callable[..., str], measure: str = "slope"
 ) -> list[Setting]:
     """A setting for each group of rows of one measure, of which the values over starts are taken together."""
-    found = select(rows, measure=measure)
-    if not len(found):
+    selected = select(rows, measure=measure)
+    if not len(selected):
         return []
-    groups = found.groupby(list(by), sort=False)
+    groups = selected.groupby(list(by), sort=False)
     return [rule.at(label(*key), group["value"]) for key, group in groups]
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import projfree
 from reproduction import experiments
 from reproduction.base import Experiment, Mode, Row, Task
-from reproduction.problems import release
+from reproduction.problems import clear_data
 
 #: The folder of the store below that of the report.
 STORE = "measurements"
@@ -37,12 +37,12 @@ COLUMNS = (
 
 def discover() -> dict[str, Experiment]:
     """Every experiment by its name: the modules of `reproduction.experiments` that define one."""
-    found = {}
+    by_name = {}
     for module in pkgutil.iter_modules(experiments.__path__):
         experiment = getattr(importlib.import_module(f"{experiments.__name__}.{module.name}"), "EXPERIMENT", None)
         if experiment is not None:
-            found[experiment.name] = experiment
-    return found
+            by_name[experiment.name] = experiment
+    return by_name
 
 
 class FolderError(ValueError):
@@ -112,7 +112,7 @@ def _short(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def environment() -> dict[str, Any]:
+def describe_environment() -> dict[str, Any]:
     """What a reader needs to know about the machine and the versions."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -121,28 +121,28 @@ def environment() -> dict[str, Any]:
     }
 
 
-def measure(
+def measure_tasks(
     chosen: Sequence[Experiment], store: Store, which: Callable[[Task], bool], say: Callable[[str], None] = print
 ) -> list[str]:
     """Measure the tasks that are not stored yet, those with a clock last; return the names of those that failed."""
-    todo = [(experiment, task) for experiment in chosen for task in experiment.tasks(store.mode) if which(task)]
-    todo.sort(key=lambda pair: pair[1].timed)
+    pending = [(experiment, task) for experiment in chosen for task in experiment.tasks(store.mode) if which(task)]
+    pending.sort(key=lambda pair: pair[1].timed)
     failed, before = [], ""
-    for k, (experiment, task) in enumerate(todo, start=1):
+    for k, (experiment, task) in enumerate(pending, start=1):
         if store.path(experiment.name, task).exists():
             continue
         if experiment.name != before:
-            release()
+            clear_data()
             before = experiment.name
-        begun = time.perf_counter()
+        start = time.perf_counter()
         try:
             rows = list(task.run())
         except Exception as error:
             failed.append(f"{experiment.name}, {task.name}: {type(error).__name__}: {error}")
             say(f"FAILED {failed[-1]}")
             continue
-        spent = time.perf_counter() - begun
+        seconds = time.perf_counter() - start
         load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
-        store.save(experiment.name, task, rows, {"seconds": round(spent, 1), "load": load, **environment()})
-        say(f"{k} of {len(todo)}: {experiment.name}, {task.name}: {spent:.1f} s")
+        store.save(experiment.name, task, rows, {"seconds": round(seconds, 1), "load": load, **describe_environment()})
+        say(f"{k} of {len(pending)}: {experiment.name}, {task.name}: {seconds:.1f} s")
     return failed

@@ -10,10 +10,10 @@ import numpy as np
 
 from projfree import GroupBall, LpBall, Objective, SchattenBall, Squared, as_data, paper
 from reproduction.base import Array, Claim, Experiment, Figure, Mode, Row, Task
-from reproduction.drawing import errors, label, logarithmic, panels, reference
+from reproduction.drawing import label_axes, log_scales, panels, plot_errors, plot_reference
 from reproduction.measure import curve_rows, slope_rows
-from reproduction.problems import certified, year
-from reproduction.rules import MINUS_TWO, every, select
+from reproduction.problems import certified_minimum, year
+from reproduction.rules import MINUS_TWO, bounded, select
 
 RHOS, MOST = (0.3, 0.9), 1_000
 WINDOWS = ((10, 100), (30, 300), (100, 1000))
@@ -41,7 +41,7 @@ def rate(mode: Mode, name: str, rho: float) -> Task:
         H, b = 2.0 * (X.T @ X) / len(y), 2.0 * (X.T @ y) / len(y)
         unit, oracle = SETS[name]
         ball = unit.resized(rho * unit.norm(np.linalg.solve(H, b)))
-        best = certified(Objective(Squared(), as_data(X, y), fit_intercept=False), ball, 1e-13)
+        best = certified_minimum(Objective(Squared(), as_data(X, y), fit_intercept=False), ball, 1e-13)
         at_best = H @ best.w - b
 
         def error(w: Array) -> float:
@@ -70,10 +70,10 @@ def draw(table: Any) -> Any:
     figure, axes = panels(2, 3.6, 5.0)
     for axis, rho in zip(axes, RHOS, strict=True):
         rows = select(table, rho=rho)
-        errors(axis, rows, "set")
-        reference(axis, select(rows, set="l₁.₁"), {"-2": -2.0})
-        logarithmic(axis)
-        label(axis, f"least squares, ρ = {rho:g}", "iteration t", "f(w) - f*")
+        plot_errors(axis, rows, "set")
+        plot_reference(axis, select(rows, set="l₁.₁"), {"-2": -2.0})
+        log_scales(axis)
+        label_axes(axis, f"least squares, ρ = {rho:g}", "iteration t", "f(w) - f*")
     return figure
 
 
@@ -89,7 +89,7 @@ EXPERIMENT = Experiment(
     claims=(
         Claim("rate", "Theorem 1, Section 3.1", "PA falls like 1/t² on l_p, group and Schatten-p balls", "≤ -2",
               "holds if the slope on [100, 1000] is -1.9 or steeper for every set and radius",
-              every("slope", {"set": "", "rho": "ρ = "}, MINUS_TWO, window="[100, 1000]"), False,
+              bounded("slope", {"set": "", "rho": "ρ = "}, MINUS_TWO, window="[100, 1000]"), False,
               "curved-sets"),
     ),
     figures=(Figure("curved-sets", 0, "PA on other strongly convex sets.", draw),),

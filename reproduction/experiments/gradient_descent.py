@@ -9,11 +9,11 @@ import numpy as np
 
 from projfree import paper
 from reproduction.base import Claim, Experiment, Finding, Mode, Row, Setting, Task
-from reproduction.drawing import CLOCK, PALETTE, converged, curve, label, logarithmic
+from reproduction.drawing import CLOCK, PALETTE, label_axes, log_scales, mark_convergence, plot_curve
 from reproduction.experiments.iteration_time import GD, step_ratio, step_seconds
 from reproduction.measure import count, curve_rows
-from reproduction.problems import PA, least_squares, rescaled
-from reproduction.rules import FACTOR_WORDS, Rule, factor_rule, printed, select
+from reproduction.problems import PA, l2_projection, least_squares
+from reproduction.rules import FACTOR_WORDS, Rule, compare, factor_rule, select
 
 RHOS = {"standardised": (0.1, 0.2, 0.5, 0.9, 1.0, 2.0), "raw": (0.003, 0.01, 0.02, 0.05, 0.1, 0.2)}
 #: Steps of gradient descent in units of 1/L, below 2, where it converges; the paper does not say which it took.
@@ -33,7 +33,7 @@ def compared(mode: Mode, features: str) -> Task:
         problem = least_squares(mode, features == "standardised")
         for rho in RHOS[features]:
             ball = problem.ball(2, rho)
-            best, project = problem.minimum(ball), rescaled(ball.radius)
+            best, project = problem.minimum(ball), l2_projection(ball.radius)
             place = {**problem.place, "problem": "regression", "features": features, "rho": rho, "start": "centre"}
             yield {**place, "measure": "minimum", "value": best.value}
             runs = {PA: problem.methods(ball)[PA]}
@@ -77,7 +77,7 @@ def time_factors(table: Any, rule: Rule) -> list[Setting]:
 
 def judge(table: Any) -> Finding:
     """The printed factor."""
-    return printed(time_factors(table, factor_rule(7.7)), select(table, experiment="gradient_descent"), "×")
+    return compare(time_factors(table, factor_rule(7.7)), select(table, experiment="gradient_descent"), "×")
 
 
 def loss_panel(axis: Any, table: Any, features: str, title: str) -> None:
@@ -89,11 +89,11 @@ def loss_panel(axis: Any, table: Any, features: str, title: str) -> None:
         losses = select(rows, method=name, measure="loss")
         if len(seconds) and len(losses):
             each = float(np.median(seconds))
-            curve(axis, losses["t"] * each, losses["value"], name, PALETTE[k])
+            plot_curve(axis, losses["t"] * each, losses["value"], name, PALETTE[k])
             at[name] = each * float(losses["t"].max())
-    converged(axis, at)
-    logarithmic(axis, "x", CLOCK)
-    label(axis, title, "seconds", "loss")
+    mark_convergence(axis, at)
+    log_scales(axis, "x", CLOCK)
+    label_axes(axis, title, "seconds", "loss")
 
 
 EXPERIMENT = Experiment(

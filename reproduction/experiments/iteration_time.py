@@ -11,21 +11,21 @@ import numpy as np
 
 from projfree import paper
 from reproduction.base import Array, Claim, Experiment, Figure, Finding, Mode, Row, Setting, Task
-from reproduction.drawing import bars, label, panels
-from reproduction.measure import rounds
+from reproduction.drawing import label_axes, panels, plot_bars
+from reproduction.measure import timings
 from reproduction.problems import (
     EXACT,
     FWPLR,
     OPTION_B,
     PA,
     SEARCHED,
+    l2_projection,
     least_squares,
     methods,
-    observed,
+    rating_matrix,
     ratings,
-    rescaled,
 )
-from reproduction.rules import Rule, printed, select
+from reproduction.rules import Rule, compare, select
 
 GD = "GD"
 #: Radius of the runs whose steps are timed, for each scaling of the features, and steps of a run.
@@ -74,7 +74,7 @@ def timed(f: Dense, radius: float, mode: Mode, start: Array, **place: Any) -> It
 
     def advance(name: str) -> None:
         runs = methods(f, radius, start)
-        runs[GD] = paper.gradient_descent(f.gradient, rescaled(radius), start, 1.0 / f.L)
+        runs[GD] = paper.gradient_descent(f.gradient, l2_projection(radius), start, 1.0 / f.L)
         next(islice(runs[name], STEPS[mode] - 1, None))
 
     names = [PA, FWPLR, EXACT, SEARCHED, OPTION_B] + ([GD] if start.ndim == 1 else [])
@@ -82,7 +82,7 @@ def timed(f: Dense, radius: float, mode: Mode, start: Array, **place: Any) -> It
         f.products = 0
         advance(name)
         yield {**place, "method": name, "measure": "products a step", "value": f.products / STEPS[mode]}
-    spent = rounds({name: partial(advance, name) for name in names}, 1, 3)
+    spent = timings({name: partial(advance, name) for name in names}, 1, 3)
     for name, seconds in spent.items():
         for k, each in enumerate(seconds / STEPS[mode]):
             yield {**place, "method": name, "measure": "seconds a step", "round": k, "value": float(each)}
@@ -107,7 +107,7 @@ def completion(mode: Mode) -> Task:
 
     def run() -> Iterator[Row]:
         rated, place = ratings("100k" if mode == "quick" else "1m")
-        f = of_matrix(observed(rated))
+        f = of_matrix(rating_matrix(rated))
         radius = 0.9 * float(np.linalg.norm(rated.values))
         start = np.asarray(f.start * (0.5 * radius / float(np.linalg.norm(f.start))))
         yield from timed(f, radius, mode, start, **place, problem="completion", features="")
@@ -147,7 +147,7 @@ def judge_pa(table: Any) -> Finding:
     """A step of PA in units of FWPLR's; less favours the paper."""
     rule = Rule(1.2, 1.3, more=False, digits=1)
     found = [rule.at(task_name(*at), step_ratio(table, PA, FWPLR, *at)) for at in TIMED]
-    return printed(found, select(table, method=PA), "×", {"within": "in the range", "beyond": "cheaper than stated",
+    return compare(found, select(table, method=PA), "×", {"within": "in the range", "beyond": "cheaper than stated",
                                                          "short": "dearer"})  # fmt: skip
 
 
@@ -164,7 +164,7 @@ def search_steps(table: Any) -> list[Setting]:
 def judge_search(table: Any) -> Finding:
     """The range of FWLS over PA in all readings."""
     words = {"within": "in the range", "beyond": "dearer than stated", "short": "cheaper than stated"}
-    return printed(search_steps(table), select(table, method=PA), "×", words)
+    return compare(search_steps(table), select(table, method=PA), "×", words)
 
 
 def draw(table: Any) -> Any:
@@ -174,8 +174,8 @@ def draw(table: Any) -> Any:
         names = (FWPLR, PA, *READINGS)
         found = {n: step_seconds(table, n, problem, features) for n in names}
         groups = {n: {problem: 1e3 * float(np.median(s))} for n, s in found.items() if len(s)}
-        bars(axis, groups, [problem])
-        label(axis, task_name(problem, features), "", "milliseconds a step")
+        plot_bars(axis, groups, [problem])
+        label_axes(axis, task_name(problem, features), "", "milliseconds a step")
     return figure
 
 

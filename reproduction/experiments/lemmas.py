@@ -14,7 +14,7 @@ from reproduction.base import Array, Claim, Experiment, Finding, Mode, Row, Task
 from reproduction.experiments.quasi_convex import SigmoidMean
 from reproduction.measure import slope
 from reproduction.problems import least_squares, random_point
-from reproduction.rules import every, number, select, statement, yes_no
+from reproduction.rules import answer, bounded, judge_all, number, select
 
 DELTA, DIMENSIONS = 0.1, (2, 3, 10, 90)
 #: For the norm of p_t: dimensions, iterations, draws of xi, and the accuracy in units of f(0) - f*.
@@ -161,7 +161,7 @@ def judge_p_t(table: Any) -> Finding:
     rows = select(table, measure="draws below the bound")
     draws = rows["n"].fillna(P_DRAWS["full"])
     out = [
-        yes_no(f"d = {d:g}, ε = {e:g} f(0)", v / n, v <= DELTA * n, f"{v:.0f} of {n:.0f} draws")
+        answer(f"d = {d:g}, ε = {e:g} f(0)", v / n, v <= DELTA * n, f"{v:.0f} of {n:.0f} draws")
         for d, e, v, n in zip(rows["d"], rows["epsilon"], rows["value"], draws, strict=True)
     ]
     each = []
@@ -169,7 +169,7 @@ def judge_p_t(table: Any) -> Finding:
         group = group.sort_values("epsilon", ascending=False)
         each.append(f"d = {d:g}: " + ", ".join(f"{v:.0f}" for v in group["value"]))
     ours = f"below in so many of {draws.max():.0f} draws, ε/f(0) = {', '.join(f'{e:g}' for e in P_EPSILONS)}: "
-    return statement(out, rows, "seldom", "too often", ours=ours + "; ".join(each))
+    return judge_all(out, rows, "seldom", "too often", ours=ours + "; ".join(each))
 
 
 def remarks(table: Any) -> list[str]:
@@ -197,27 +197,27 @@ EXPERIMENT = Experiment(
     tasks=tasks,
     claims=(
         Claim("lemma-1", "Lemma 1", "‖x_p - x_q‖ ≤ ‖p - q‖ / (α(‖p‖ + ‖q‖))", "ratio ≤ 1",
-              "holds if no ratio of the two sides exceeds 1", every("ratio of Lemma 1", {"set": ""}, 1.0)),
+              "holds if no ratio of the two sides exceeds 1", bounded("ratio of Lemma 1", {"set": ""}, 1.0)),
         Claim("lemma-1-repaired", "Lemma 1", "The same with a factor 2 on the right, as the proof gives", "ratio ≤ 2",
-              "holds if no ratio exceeds 2", every("ratio of Lemma 1", {"set": ""}, 2.0)),
+              "holds if no ratio exceeds 2", bounded("ratio of Lemma 1", {"set": ""}, 2.0)),
         Claim("lemma-2", "Lemma 2", "‖∇h(w)‖ ≥ δ√(π/2d) with probability 1 - δ, without θ", "failure ≤ δ",
               "holds if the chance of failure where ∇f = 0, with θ = 10⁻³ and δ = 0.1, is at most δ",
-              every("chance of failure", {"d": "d = "}, DELTA, reading="printed")),
+              bounded("chance of failure", {"d": "d = "}, DELTA, reading="printed")),
         Claim("lemma-2-step", "Lemma 2", "Pr(ξ₁ ≤ δ√(π/2d)) ≤ δ, a step of the proof", "≤ δ",
               "holds if the measured chance is at most δ = 0.1",
-              every("chance of failure", {"d": "d = "}, DELTA, reading="one-sided")),
+              bounded("chance of failure", {"d": "d = "}, DELTA, reading="one-sided")),
         Claim("p-t", "Theorem 1", "Lemma 2's bound, with its θ, holds for ‖p_t‖ along a run (interior minimiser)",
               "failure ≤ δ", f"holds if it fails in at most {DELTA:.0%} of the draws of ξ after {P_MOST:,} iterations",
               judge_p_t),
         Claim("lemma-3", "Lemma 3", "f(w_t₊₁) ≤ f(w_t) + (γ_t/2)⟨w* - w_t, ∇f(w_t)⟩", "every t",
               "holds if it does at 100 iterations of option B in every run",
-              every("progress of Lemma 3", {"run": ""}, 1.0, True)),
+              bounded("progress of Lemma 3", {"run": ""}, 1.0, True)),
         Claim("normalised", "Section 2", "On an l₂ ball FW is equivalent to normalised gradient descent", "equal",
               "holds if one step from the same point agrees to rounding",
-              every("distance of a step", {"run": ""}, 1e-12, of=" r")),
+              bounded("distance of a step", {"run": ""}, 1e-12, of=" r")),
         Claim("vertices", "Section 1", "After t iterations the solution is made of at most t + 1 vertices", "≤ t + 1",
               "holds if PA's iterates on an l₁ ball have at most t + 1 entries for 300 iterations",
-              every("entries beyond t + 1", {"run": ""}, 0.0)),
+              bounded("entries beyond t + 1", {"run": ""}, 0.0)),
     ),
     remarks=remarks,
 )  # fmt: skip

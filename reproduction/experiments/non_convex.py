@@ -11,11 +11,11 @@ import numpy as np
 
 from projfree import BiWeight, ExactLineSearch, FrankWolfe, LpBall, Perturbed, ShortStep, paper
 from reproduction.base import Claim, Experiment, Figure, Finding, Mode, Row, Task
-from reproduction.drawing import errors, label, logarithmic, panels, reference
+from reproduction.drawing import label_axes, log_scales, panels, plot_errors, plot_reference
 from reproduction.experiments.quasi_convex import best_found
-from reproduction.measure import curve_rows, follow, slope_rows
+from reproduction.measure import curve_rows, slope_rows, trace_run
 from reproduction.problems import EXACT, OPTION_B, Fit, Table, adult, random_point, year
-from reproduction.rules import SLOPE_WORDS, every, grouped, printed, select, slope_rule, statement, yes_no
+from reproduction.rules import SLOPE_WORDS, answer, bounded, by_group, compare, judge_all, select, slope_rule
 
 RADII, DELTA, EPSILON = (0.5, 2.0), 0.1, 1e-4
 MOST, WINDOWS = {"quick": 150, "full": 400}, ((3, 30), (10, 100), (30, 300))
@@ -49,7 +49,7 @@ def biweight(mode: Mode, task: str, radius: float, intercept: bool) -> Task:
                 return float(of(state.x))  # type: ignore[operator, attr-defined]
 
             start = random_point(ball, f.shape, seed) if seed else None
-            t, values, _ = follow(of, ball, solver, most, both, start, 1.0)
+            t, values, _ = trace_run(of, ball, solver, most, both, start, 1.0)
             here = {**place, "method": name, "start": seed}
             if of is f:
                 error = values - least
@@ -93,7 +93,7 @@ def judge_slope(table: Any) -> Finding:
     """The printed slope for every task, radius, intercept, search and window."""
     rows = select(table, method=[EXACT, OPTION_B])
     by = ["problem", "radius", "intercept", "method", "window"]
-    return printed(grouped(rows, by, slope_rule(-1.46), at_setting), rows)
+    return compare(by_group(rows, by, slope_rule(-1.46), at_setting), rows)
 
 
 def judge_gap(*methods: str) -> Any:
@@ -107,12 +107,12 @@ def judge_gap(*methods: str) -> Any:
             ends = {w: float(w.strip("[]").split(",")[1]) for w in found.index}
             reached = float(rows["t"].max()) > 0 and len(found) < len(select(rows, measure="gap slope", start=0))
             if not len(found):
-                out.append(yes_no(at_setting(*key), math.nan, True, "at rounding, or at ε on h, before the windows"))
+                out.append(answer(at_setting(*key), math.nan, True, "at rounding, or at ε on h, before the windows"))
                 continue
             late = max(ends, key=lambda w: ends[w])
             note = f"t in {late}" + ("; at rounding or ε after" if reached else "")
-            out.append(yes_no(at_setting(*key), float(found[late]), bool(found[late] <= LEVEL), note))
-        return statement(out, own, "-0.9 or steeper", "flatter")
+            out.append(answer(at_setting(*key), float(found[late]), bool(found[late] <= LEVEL), note))
+        return judge_all(out, own, "-0.9 or steeper", "flatter")
 
     return judge
 
@@ -122,12 +122,12 @@ def panel(axis: Any, table: Any, title: str) -> None:
     rows = select(table, experiment="non_convex", method=EXACT, problem="classification", start=0)
     if len(rows):
         rows = rows.assign(line="r = " + rows["radius"].map("{:g}".format) + ", intercept " + rows["intercept"])
-        errors(axis, rows, "line")
+        plot_errors(axis, rows, "line")
         some = select(rows, radius=2.0, intercept=INTERCEPT[True])
-        reference(axis, some, {"paper: -1.46": -1.46, "Theorem 4: -1": -1.0})
+        plot_reference(axis, some, {"paper: -1.46": -1.46, "Theorem 4: -1": -1.0})
         axis.set_ylim(bottom=max(axis.get_ylim()[0], 1e-8))
-    logarithmic(axis)
-    label(axis, title, "iteration t", "f(w) - best found")
+    log_scales(axis)
+    label_axes(axis, title, "iteration t", "f(w) - best found")
 
 
 def draw_10(table: Any) -> Any:
@@ -144,9 +144,9 @@ def draw_gaps(table: Any) -> Any:
         rows = select(table, measure="smallest gap", problem=task, radius=radius, method=[EXACT, OPTION_B])
         if len(rows):
             rows = rows.assign(measure="error", line=rows["method"] + ", " + rows["intercept"])
-            errors(axis, rows, "line")
-        logarithmic(axis)
-        label(axis, f"{task}, r = {radius:g}", "iteration t", "smallest gap so far")
+            plot_errors(axis, rows, "line")
+        log_scales(axis)
+        label_axes(axis, f"{task}, r = {radius:g}", "iteration t", "smallest gap so far")
     return figure
 
 
@@ -170,10 +170,10 @@ EXPERIMENT = Experiment(
               "holds where the slope on the last window above ε is -0.9 or steeper", judge_gap(f"{OPTION_B}, on h"),
               full=True),
         Claim("bound", "Theorem 4", "The smallest gap is at most ℓ₁/(t min(1/2, C′)), f the sum", "≤ 1",
-              "holds if no gap exceeds the bound (δ = 0.1)", every("share of the bound", AT, 1.0, unit="sum")),
+              "holds if no gap exceeds the bound (δ = 0.1)", bounded("share of the bound", AT, 1.0, unit="sum")),
         Claim("bound-mean", "Theorem 4", "The same with f the mean of the losses", "≤ 1",
               "holds if no gap exceeds the bound (δ = 0.1); C′ lacks θ, so that it changes with the unit of f",
-              every("share of the bound", AT, 1.0, unit="mean")),
+              bounded("share of the bound", AT, 1.0, unit="mean")),
     ),
     figures=(
         Figure("figure-10", 10, "FWLS with the bi-weight loss. Dashed: the printed slope.", draw_10),

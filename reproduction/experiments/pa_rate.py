@@ -10,9 +10,9 @@ import numpy as np
 
 from projfree import ExactLineSearch, FrankWolfe, Logistic, LpBall, OpenLoop, PrimalAveraging, ShortStep
 from reproduction.base import Claim, Experiment, Figure, Finding, Mode, Row, Setting, Task
-from reproduction.drawing import errors, label, logarithmic, panels, reference
+from reproduction.drawing import label_axes, log_scales, panels, plot_errors, plot_reference
 from reproduction.experiments import non_convex, quasi_convex
-from reproduction.measure import curve_rows, follow, slope_rows
+from reproduction.measure import curve_rows, slope_rows, trace_run
 from reproduction.problems import (
     DROPPED,
     EXACT,
@@ -24,12 +24,12 @@ from reproduction.problems import (
     Completion,
     Fit,
     adult,
-    certified,
+    certified_minimum,
     least_squares,
     random_point,
     ratings,
 )
-from reproduction.rules import MINUS_TWO, SLOPE_WORDS, grouped, number, printed, select, slope_rule, statement, yes_no
+from reproduction.rules import MINUS_TWO, SLOPE_WORDS, answer, by_group, compare, judge_all, number, select, slope_rule
 
 RADII = (1.0, 3.0, 6.0, 9.0, 12.0)
 WINDOWS = ((10, 100), (30, 300), (100, 1000))
@@ -46,7 +46,7 @@ def logistic(mode: Mode, radius: float, encoding: str) -> Task:
 
     def run() -> Iterator[Row]:
         problem, ball = Fit(Logistic(), adult(mode, encoding)), LpBall(2, radius)
-        best = certified(problem.reference, ball, 1e-11)
+        best = certified_minimum(problem.reference, ball, 1e-11)
         place = {**problem.place, "problem": "logistic", "radius": radius, "encoding": encoding}
         yield {**place, "measure": "minimum", "value": best.value}
         yield {**place, "measure": "gap of the minimum", "value": best.gap}
@@ -58,7 +58,7 @@ def logistic(mode: Mode, radius: float, encoding: str) -> Task:
         floor = max(100 * best.gap, 1e-12 * best.value)
         for name, solver, seed in runs:
             start = random_point(ball, problem.reference.shape, seed)
-            t, values, _ = follow(
+            t, values, _ = trace_run(
                 problem.objective(), ball, solver, MOST, lambda state: problem.value(state.x.w), start, 1.04
             )
             here = {**place, "method": name, "start": seed}
@@ -126,8 +126,8 @@ def at_logistic(radius: float, encoding: str, window: str = "") -> str:
 def judge_logistic(table: Any) -> Finding:
     """The printed slope at every radius, window and encoding."""
     rows = select(table, problem="logistic", method=PA)
-    found = grouped(rows, ["radius", "encoding", "window"], slope_rule(-2.34), at_logistic)
-    return printed(found, rows)
+    found = by_group(rows, ["radius", "encoding", "window"], slope_rule(-2.34), at_logistic)
+    return compare(found, rows)
 
 
 def at_completion(data: str, radius: float, window: str = "") -> str:
@@ -138,7 +138,7 @@ def at_completion(data: str, radius: float, window: str = "") -> str:
 def judge_completion(table: Any) -> Finding:
     """The same for completion."""
     rows = select(table, problem="completion", method=PA)
-    return printed(grouped(rows, ["data", "radius", "window"], slope_rule(-2.41), at_completion), rows)
+    return compare(by_group(rows, ["data", "radius", "window"], slope_rule(-2.41), at_completion), rows)
 
 
 def minus_two(rows: Any, by: list[str], name: Any) -> list[Setting]:
@@ -148,20 +148,20 @@ def minus_two(rows: Any, by: list[str], name: Any) -> list[Setting]:
         last = max(group["window"], key=lambda w: float(w.strip("[]").split(",")[1]))
         value = float(select(group, window=last)["value"].median())
         holds = None if np.isnan(value) else value <= MINUS_TWO
-        out.append(yes_no(name(*key), value, holds, f"t in {last}"))
+        out.append(answer(name(*key), value, holds, f"t in {last}"))
     return out
 
 
 def judge_rate(table: Any) -> Finding:
     """Theorem 1's rate on Adult."""
     rows = select(table, problem="logistic", method=PA)
-    return statement(minus_two(rows, ["radius", "encoding"], at_logistic), rows, "-1.9 or steeper", "flatter")
+    return judge_all(minus_two(rows, ["radius", "encoding"], at_logistic), rows, "-1.9 or steeper", "flatter")
 
 
 def judge_completion_rate(table: Any) -> Finding:
     """Theorem 1's rate on completion."""
     rows = select(table, problem="completion", method=PA)
-    return statement(minus_two(rows, ["data", "radius"], at_completion), rows, "-1.9 or steeper", "flatter")
+    return judge_all(minus_two(rows, ["data", "radius"], at_completion), rows, "-1.9 or steeper", "flatter")
 
 
 def judge_search_rate(table: Any) -> Finding:
@@ -174,8 +174,8 @@ def judge_search_rate(table: Any) -> Finding:
             late = select(group, measure="slope").iloc[-1]
             holds = late["value"] <= MINUS_TWO if not np.isnan(late["value"]) else True
             note = f"t in {late['window']}" if not np.isnan(late["value"]) else "at the precision of f* before the end"
-            out.append(yes_no(where, float(late["value"]), bool(holds), note))
-    return statement(out, own, "as fast as 1/t²", "slower")
+            out.append(answer(where, float(late["value"]), bool(holds), note))
+    return judge_all(out, own, "as fast as 1/t²", "slower")
 
 
 def last_errors(table: Any, name: str) -> dict[float, float]:
@@ -188,11 +188,11 @@ def judge_faster(table: Any) -> Finding:
     """The error of plain Frank-Wolfe in units of PA's after the same number of iterations; r = 6 first."""
     ours, theirs = last_errors(table, PA), last_errors(table, FWPLR)
     order = sorted(ours, key=lambda r: (r != 6.0, r))
-    out = [yes_no(f"r = {r:g}", theirs[r] / ours[r], theirs[r] > ours[r]) for r in order if r in theirs]
+    out = [answer(f"r = {r:g}", theirs[r] / ours[r], theirs[r] > ours[r]) for r in order if r in theirs]
     first = f"r = 6, t = {MOST:,}: PA {number(ours[6.0])}, FW {number(theirs[6.0])}; " if 6.0 in theirs else ""
     ratios = [s.value for s in out]
     text = first + f"FW's error is {number(min(ratios))} to {number(max(ratios))} times PA's" if out else ""
-    return statement(
+    return judge_all(
         out, select(table, problem="logistic", encoding=ONE_HOT), "smaller with PA", "not smaller", ours=text
     )
 
@@ -224,21 +224,21 @@ def completion_panel(axis: Any, table: Any, title: str) -> None:
     if len(rows):
         rows = select(rows, data=rows["data"].iloc[-1])
         rows = rows.assign(line="PA, ρ = " + rows["rho"].map("{:.2g}".format))
-        errors(axis, rows, "line")
+        plot_errors(axis, rows, "line")
         top = select(rows, line=rows["line"].iloc[-1], start=0)
-        reference(axis, top, {"paper: -2.41": -2.41, "Theorem 1: -2": -2.0}, 4.0)
-    logarithmic(axis)
-    label(axis, title, "iteration t", "f(w) - f*")
+        plot_reference(axis, top, {"paper: -2.41": -2.41, "Theorem 1: -2": -2.0}, 4.0)
+    log_scales(axis)
+    label_axes(axis, title, "iteration t", "f(w) - f*")
 
 
 def logistic_panel(axis: Any, table: Any, radius: float, title: str) -> None:
     """PA and the Frank-Wolfe methods on Adult."""
     rows = select(table, experiment="pa_rate", problem="logistic", encoding=ONE_HOT, radius=radius)
     if len(rows):
-        errors(axis, rows, first=(PA,))
-        reference(axis, select(rows, method=PA, start=0), {"paper: -2.34": -2.34, "Theorem 1: -2": -2.0})
-    logarithmic(axis)
-    label(axis, title, "iteration t", "f(w) - f*")
+        plot_errors(axis, rows, first=(PA,))
+        plot_reference(axis, select(rows, method=PA, start=0), {"paper: -2.34": -2.34, "Theorem 1: -2": -2.0})
+    log_scales(axis)
+    label_axes(axis, title, "iteration t", "f(w) - f*")
 
 
 def draw_5(table: Any) -> Any:

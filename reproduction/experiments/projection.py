@@ -11,11 +11,11 @@ import numpy as np
 
 from projfree import Logistic, LpBall, Objective, SchattenBall, as_data
 from reproduction.base import Array, Claim, Experiment, Figure, Finding, Mode, Row, Setting, Task
-from reproduction.drawing import bars, label, panels
+from reproduction.drawing import label_axes, panels, plot_bars
 from reproduction.experiments.stochastic import general_projection
-from reproduction.measure import rounds
-from reproduction.problems import observed, ratings, rescaled
-from reproduction.rules import Rule, every, printed, select, statement, yes_no
+from reproduction.measure import timings
+from reproduction.problems import l2_projection, rating_matrix, ratings
+from reproduction.rules import Rule, answer, bounded, compare, judge_all, select
 
 SHARES, ETA, ROUNDS = (0.01, 0.1, 1.0), 1e-3, 5
 VECTORS = {"l₁": 1.0, "l₁.₅": 1.5, "l₂": 2.0, "l∞": math.inf}
@@ -23,7 +23,7 @@ MATRICES = {"Schatten-1": 1.0, "Schatten-2": 2.0, "Schatten-∞": math.inf}
 GD, SGD, PLAIN, LIBRARY = "GD", "SGD", "row gradient in plain NumPy", "row gradient of a general library"
 
 
-def threshold(w: Array, radius: float) -> Array:
+def project_l1(w: Array, radius: float) -> Array:
     """The projection onto the l_1 ball by sorting, written out."""
     a = np.abs(w)
     if a.sum() <= radius:
@@ -34,7 +34,7 @@ def threshold(w: Array, radius: float) -> Array:
     return np.asarray(np.sign(w) * np.maximum(a - sums[k] / (k + 1), 0.0))
 
 
-def loop_clip(w: Array, radius: float) -> Array:
+def project_linf_by_loop(w: Array, radius: float) -> Array:
     """The projection onto an l_inf ball one entry after the other, as the paper says it must be done."""
     out = np.empty_like(w)
     for i, entry in enumerate(w.tolist()):
@@ -42,7 +42,7 @@ def loop_clip(w: Array, radius: float) -> Array:
     return out
 
 
-def by_singular_values(W: Array, p: float, radius: float) -> Array:
+def project_schatten(W: Array, p: float, radius: float) -> Array:
     """The projection onto a Schatten ball through a full decomposition, whatever p is."""
     U, s, Vt = np.linalg.svd(W, full_matrices=False)
     return np.asarray((U * LpBall(p, radius).project(s)) @ Vt)
@@ -50,7 +50,7 @@ def by_singular_values(W: Array, p: float, radius: float) -> Array:
 
 def shares(project: Any, moves: dict[str, Any], calls: dict[str, int], kind: str, **place: Any) -> Iterator[Row]:
     """Seconds of a projection and of the rest of each step, in rounds, and the share of the projection."""
-    spent = rounds({"projection": project, **moves}, calls, ROUNDS)
+    spent = timings({"projection": project, **moves}, calls, ROUNDS)
     for size in moves:
         for k, (own, rest) in enumerate(zip(spent["projection"], spent[size], strict=True)):
             value = float(own / (own + rest))
@@ -68,10 +68,10 @@ def vectors(name: str) -> Task:
         d = X.shape[1]
         w: Array = np.asarray(rng.standard_normal(d))
         kinds: dict[str, Callable[[Array], Array] | None] = {
-            "l₁": partial(threshold, radius=1.0),
+            "l₁": partial(project_l1, radius=1.0),
             "l₁.₅": general_projection(1.5, 1.0, d),
-            "l₂": rescaled(1.0),
-            "l∞": partial(loop_clip, radius=1.0),
+            "l₂": l2_projection(1.0),
+            "l∞": partial(project_linf_by_loop, radius=1.0),
         }
         project = kinds[name]
         place = {"data": "Adult, 48,842 × 108", "stand_in": False, "n": len(y), "set": name, "p": p}
@@ -99,7 +99,7 @@ def vectors(name: str) -> Task:
         rest = {PLAIN: row_step, LIBRARY: lambda: w - ETA * f.estimate(at, 1, rng).gradient}
         yield from shares(call, rest, {"projection": slow, PLAIN: 200, LIBRARY: 50}, SGD, **place)
         if p == math.inf:
-            same = np.array_equal(loop_clip(w, 1.0), np.clip(w, -1.0, 1.0))
+            same = np.array_equal(project_linf_by_loop(w, 1.0), np.clip(w, -1.0, 1.0))
             yield {**place, "method": "", "measure": "the short form agrees", "value": float(same)}
 
     return Task(name, run, timed=True)
@@ -110,7 +110,7 @@ def matrices(name: str) -> Task:
 
     def run() -> Iterator[Row]:
         (rated, place), p = ratings("100k"), MATRICES[name]
-        M = observed(rated)
+        M = rating_matrix(rated)
         radius = 0.5 * SchattenBall(p, 1.0).norm(M)
         W: Array = np.asarray(np.random.default_rng(0).standard_normal(M.shape))
         W *= 2.0 * radius / SchattenBall(p, 1.0).norm(W)
@@ -124,11 +124,11 @@ def matrices(name: str) -> Task:
         moves = {f"{share:.0%}": partial(move, round(share * n)) for share in SHARES}
         here = {**place, "n": n, "set": name, "p": p}
         often = {"projection": 1, PLAIN: 3, **dict.fromkeys(moves, 3)}
-        project = partial(by_singular_values, W, p, radius)
+        project = partial(project_schatten, W, p, radius)
         for row in shares(project, {**moves, PLAIN: partial(move, 1)}, often, GD, **here):
             yield {**row, "method": SGD} if row["size"] == PLAIN else row
         if p == 2:
-            same = np.allclose(project(), rescaled(radius)(W), atol=1e-10)
+            same = np.allclose(project(), l2_projection(radius)(W), atol=1e-10)
             yield {**here, "method": "", "measure": "the short form agrees", "value": float(same)}
 
     return Task(name, run, timed=True)
@@ -171,7 +171,7 @@ def judge_share(method: str, ball: str, low: float, high: float) -> Any:
         if low == 0:
             words = {"within": "as printed", "beyond": "less than printed", "short": "more than printed"}
         rows = select(table, experiment="projection", set=ball)
-        return printed(at_sizes(table, method, ball, rule), rows, " %", words)
+        return compare(at_sizes(table, method, ball, rule), rows, " %", words)
 
     return judge
 
@@ -187,8 +187,8 @@ def judge_costly(table: Any) -> Finding:
     out = []
     for ball in GD_SHARES:
         share = median_share(table, GD, ball, "100%")
-        out.append(yes_no(ball, share, None if math.isnan(share) else (share > 50) == (ball in COSTLY)))
-    return statement(out, select(table, experiment="projection"), "as stated", "not so", " %")
+        out.append(answer(ball, share, None if math.isnan(share) else (share > 50) == (ball in COSTLY)))
+    return judge_all(out, select(table, experiment="projection"), "as stated", "not so", " %")
 
 
 def judge_order(small: tuple[str, str], large: tuple[str, str]) -> Any:
@@ -198,8 +198,8 @@ def judge_order(small: tuple[str, str], large: tuple[str, str]) -> Any:
         out = []
         for ball in GD_SHARES:
             a, b = (median_share(table, method, ball, size) for method, size in (small, large))
-            out.append(yes_no(ball, b - a, None if math.isnan(b - a) or abs(b - a) < 1 else b > a))
-        return statement(out, select(table, experiment="projection"), "as stated", "not so", " points")
+            out.append(answer(ball, b - a, None if math.isnan(b - a) or abs(b - a) < 1 else b > a))
+        return judge_all(out, select(table, experiment="projection"), "as stated", "not so", " points")
 
     return judge
 
@@ -211,11 +211,11 @@ def share_bars(axis: Any, table: Any, method: str, balls: Any, sizes: dict[str, 
     for size, shown in sizes.items():
         found = {ball: median_share(table, method, ball, size) for ball in names}
         groups[shown] = {ball: x for ball, x in found.items() if not math.isnan(x)}
-    bars(axis, groups, names)
+    plot_bars(axis, groups, names)
     for k, (low, high) in enumerate(balls.values()):
         axis.plot([k, k], [low, high], color="#222222", linewidth=2.5, label=None if k else "paper")
         axis.plot([k - 0.4, k + 0.4], [high, high], color="#222222", linewidth=1)
-    label(axis, "", "", "share of the projection, %")
+    label_axes(axis, "", "", "share of the projection, %")
 
 
 def draw_3(table: Any) -> Any:
@@ -267,10 +267,10 @@ EXPERIMENT = Experiment(
               judge_order((GD, "100%"), (GD, "1%")), False, "figure-3", True),
         Claim("svd", "Section 1", "Projecting onto a Schatten-2 ball requires the SVD", "SVD",
               "fails if a shorter form gives the same point",
-              every("the short form agrees", {"set": ""}, 0.0, words=RESCALED, set="Schatten-2")),
+              bounded("the short form agrees", {"set": ""}, 0.0, words=RESCALED, set="Schatten-2")),
         Claim("vectorised", "Appendix B.2", "Projecting onto an l∞ ball cannot be vectorised", "no",
               "fails if a vectorised form gives the same point",
-              every("the short form agrees", {"set": ""}, 0.0, words=CLIPPED, set="l∞")),
+              bounded("the short form agrees", {"set": ""}, 0.0, words=CLIPPED, set="l∞")),
     ),
     figures=(
         Figure("figure-3", 3, "Time spent on projection in gradient descent. Black: the printed ranges.", draw_3),

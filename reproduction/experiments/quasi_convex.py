@@ -11,20 +11,20 @@ import numpy as np
 
 from projfree import ExactLineSearch, FrankWolfe, LpBall, ShortStep, SquaredSigmoid, paper
 from reproduction.base import Array, Claim, Experiment, Figure, Finding, Mode, Row, Setting, Task
-from reproduction.drawing import errors, label, logarithmic, panels, slopes
-from reproduction.measure import curve_rows, follow, slope
+from reproduction.drawing import label_axes, log_scales, panels, plot_errors, plot_slopes
+from reproduction.measure import curve_rows, slope, trace_run
 from reproduction.problems import EXACT, OPTION_B, Fit, adult, random_point
 from reproduction.rules import (
     SLOPE_WORDS,
     Rule,
-    every,
-    grouped,
+    answer,
+    bounded,
+    by_group,
+    compare,
+    judge_all,
     number,
-    printed,
     select,
     slope_rule,
-    statement,
-    yes_no,
 )
 
 RADII = (1.0, 3.0, 10.0)
@@ -38,7 +38,7 @@ def best_found(problem: Fit, ball: LpBall, most: int) -> tuple[float, float]:
 
     def run(start: Array, iterations: int) -> tuple[float, float, Array]:
         f, search = problem.reference, FrankWolfe(ExactLineSearch())
-        _, values, state = follow(f, ball, search, iterations, lambda s: f(s.x), start, iterations)
+        _, values, state = trace_run(f, ball, search, iterations, lambda s: f(s.x), start, iterations)
         return float(values[-1]), float(state.gap), state.x.w
 
     first = [run(random_point(ball, problem.reference.shape, seed), FIRST) for seed in range(STARTS)]
@@ -59,7 +59,7 @@ def classification(mode: Mode, radius: float) -> Task:
         for name, solver in solvers.items():
             for seed in range(2 if mode == "quick" else 3):
                 start = random_point(ball, f.shape, 1000 + seed)
-                t, values, _ = follow(f, ball, solver, MOST[mode], lambda s: f(s.x), start, 1.0)
+                t, values, _ = trace_run(f, ball, solver, MOST[mode], lambda s: f(s.x), start, 1.0)
                 error = n * (values - least)
                 here = {**place, "method": name, "start": seed}
                 yield from curve_rows("error", t, error, **here)
@@ -164,7 +164,7 @@ def at_radius(method: str, radius: float) -> str:
 
 def part_settings(table: Any, part: str, rule: Rule) -> list[Setting]:
     """The median slope over starts, for each search and radius."""
-    return grouped(select(table, part=part), ["method", "radius"], rule, at_radius)
+    return by_group(select(table, part=part), ["method", "radius"], rule, at_radius)
 
 
 def judge_slope(part: str, paper: float) -> Any:
@@ -172,7 +172,7 @@ def judge_slope(part: str, paper: float) -> Any:
 
     def judge(table: Any) -> Finding:
         rows = select(table, problem="squared sigmoid")
-        return printed(part_settings(table, part, slope_rule(paper)), rows)
+        return compare(part_settings(table, part, slope_rule(paper)), rows)
 
     return judge
 
@@ -182,8 +182,8 @@ def judge_bound(part: str, level: float) -> Any:
 
     def judge(table: Any) -> Finding:
         found = part_settings(table, part, slope_rule(level))
-        out = [yes_no(s.name, s.value, None if math.isnan(s.value) else s.value <= level, s.note) for s in found]
-        return statement(out, select(table, problem="squared sigmoid"), "at least as steep", "flatter")
+        out = [answer(s.name, s.value, None if math.isnan(s.value) else s.value <= level, s.note) for s in found]
+        return judge_all(out, select(table, problem="squared sigmoid"), "at least as steep", "flatter")
 
     return judge
 
@@ -197,9 +197,9 @@ def judge_steeper(table: Any) -> Finding:
         if b is not None:
             known = not math.isnan(a.value - b.value)
             note = f"{number(a.value)} against {number(b.value)}"
-            out.append(yes_no(a.name, a.value - b.value, a.value < b.value if known else None, note))
+            out.append(answer(a.name, a.value - b.value, a.value < b.value if known else None, note))
     ours = "; ".join(f"{s.note} ({s.name})" for s in out if s.state != "open")
-    return statement(out, select(table, problem="squared sigmoid"), "steeper for ε > 1", "not steeper", ours=ours)
+    return judge_all(out, select(table, problem="squared sigmoid"), "steeper for ε > 1", "not steeper", ours=ours)
 
 
 def panel(axis: Any, table: Any, title: str, least: float = 0.0, most: float = math.inf) -> None:
@@ -208,16 +208,16 @@ def panel(axis: Any, table: Any, title: str, least: float = 0.0, most: float = m
     if len(rows):
         rows = rows[(rows["value"] > max(least, 1e-9)) & (rows["value"] <= most)]
         rows = rows.assign(line="FWLS, r = " + rows["radius"].map("{:g}".format))
-        errors(axis, rows, "line")
+        plot_errors(axis, rows, "line")
         lines = {"paper, ε > 1: -2.12": -2.12} if least or most > 1e9 else {}
         lines |= {"paper, ε < 1: -0.377": -0.377} if least < 1 else {}
         some = select(rows, start=0)
         if len(some):
             first, t = float(some["value"].max()), float(some["t"].max())
             at = max(2.0, float(some["t"].min()))
-            slopes(axis, at, first, max(t, 5 * at), lines)
-    logarithmic(axis)
-    label(axis, title, "iteration t", "ε, the error of the sum")
+            plot_slopes(axis, at, first, max(t, 5 * at), lines)
+    log_scales(axis)
+    label_axes(axis, title, "iteration t", "ε, the error of the sum")
 
 
 def draw_9(table: Any) -> Any:
@@ -254,13 +254,13 @@ EXPERIMENT = Experiment(
               "holds for searches and radii where it is", judge_steeper, False, "figure-9", full=True),
         Claim("count", "Theorem 3", "ε after max(2κ/(θε²), 8Lκ/(θε³)) (f(w₁) - f*) iterations", "≤ 1",
               "holds if no run of option B needs more",
-              every("share of the count", AT_EPSILON, 1.0, of=" of the count")),
+              bounded("share of the count", AT_EPSILON, 1.0, of=" of the count")),
         Claim("definition", "Appendix B.1", "The squared sigmoid is strictly-locally-quasi-convex", "every w",
               "holds where the gradient points away from the best point at all iterates and 300 random points",
-              every("towards the minimum", {"radius": "r = "}, 1.0, True)),
+              bounded("towards the minimum", {"radius": "r = "}, 1.0, True)),
         Claim("example", "Section 5", "The first example is strictly-locally-quasi-convex", "every ε",
               "holds for ε where the definition holds at 2,000 random points",
-              every("definition", {"epsilon": "ε = "}, 1.0, True)),
+              bounded("definition", {"epsilon": "ε = "}, 1.0, True)),
     ),
     figures=(Figure("figure-9", 9, "Iterations of FWLS to an ε-neighbourhood on the squared sigmoid loss, below and "
                     "above ε = 1. Dashed: the printed slopes.", draw_9),),

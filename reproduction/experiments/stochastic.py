@@ -16,11 +16,11 @@ import numpy as np
 
 from projfree import LpBall, paper
 from reproduction.base import Array, Claim, Experiment, Finding, Mode, Row, Setting, Task
-from reproduction.drawing import CLOCK, PALETTE, converged, curve, label, logarithmic
+from reproduction.drawing import CLOCK, PALETTE, label_axes, log_scales, mark_convergence, plot_curve
 from reproduction.experiments import gradient_descent
-from reproduction.measure import count, curve_rows, rounds
-from reproduction.problems import LeastSquares, least_squares, rescaled
-from reproduction.rules import FACTOR_WORDS, Rule, factor_rule, printed, select, statement, yes_no
+from reproduction.measure import count, curve_rows, timings
+from reproduction.problems import LeastSquares, l2_projection, least_squares
+from reproduction.rules import FACTOR_WORDS, Rule, answer, compare, factor_rule, judge_all, select
 
 SPA, SGD = "SPA", "SGD"
 #: Constant steps of SGD in units of 1 / (2 mean ||x||^2), and radii; the paper states neither.
@@ -88,7 +88,7 @@ class Rows:
     def sgd(self, ball: LpBall, c: float, seed: int, calls: list[int] | None = None) -> Iterator[Array]:
         """SGD as printed; a point inside the ball is its own projection, and ``calls`` counts the others."""
         order = np.random.default_rng(seed).integers(0, self.n, MOST_SGD).tolist()
-        short = rescaled(ball.radius) if ball.p == 2 else ball.project
+        short = l2_projection(ball.radius) if ball.p == 2 else ball.project
         edge, power = ball.radius**ball.p, ball.p
 
         def project(w: Array) -> Array:
@@ -159,14 +159,14 @@ def seconds(mode: Mode, name: str, rho: float) -> Task:
                 spent = time.process_time() - begun
                 yield {**place, "measure": "seconds while sampling", "t": t, "round": k, "value": spent}
         draws = rng.integers(0, rows.n, 1_000).tolist()
-        general = general_projection(ball.p, ball.radius, len(w)) if ball.p != 2 else rescaled(ball.radius)
+        general = general_projection(ball.p, ball.radius, len(w)) if ball.p != 2 else l2_projection(ball.radius)
         actions: dict[str, Any] = {
             "seconds a full step": lambda: rows.X.T @ (rows.X @ w - rows.y),
             "seconds of 1,000 SGD steps": lambda: [w - 1e-9 * rows.one(w, i) for i in draws],
         }
         if general is not None:
             actions["seconds a projection"] = partial(general, 1.2 * w)
-        for measure, each in rounds(actions, 4, ROUNDS).items():
+        for measure, each in timings(actions, 4, ROUNDS).items():
             for k, value in enumerate(each):
                 yield {**place, "measure": measure, "round": k, "value": float(value)}
 
@@ -230,7 +230,7 @@ def judge_factor(ball: str, paper_says: float, sgd_first: bool) -> Any:
 
     def judge(table: Any) -> Finding:
         found = time_factors(table, ball, rule, sgd_first)
-        return printed(found, select(table, experiment="stochastic", set=ball), "×")
+        return compare(found, select(table, experiment="stochastic", set=ball), "×")
 
     return judge
 
@@ -240,7 +240,7 @@ def judge_range(table: Any) -> Finding:
     rule = Rule(7.7, 25.1, digits=1)
     found = gradient_descent.time_factors(table, rule) + time_factors(table, "l₁.₁", rule, False)
     words = {"within": "in the range", "beyond": "more than stated", "short": "less than stated"}
-    return printed(found, select(table, experiment=["stochastic", "gradient_descent"]), "×", words)
+    return compare(found, select(table, experiment=["stochastic", "gradient_descent"]), "×", words)
 
 
 def judge_sides(table: Any) -> Finding:
@@ -249,8 +249,8 @@ def judge_sides(table: Any) -> Finding:
     for ball, sgd_first in (("l₂", True), ("l₁.₁", False)):
         for s in time_factors(table, ball, rule, sgd_first):
             holds = None if s.state == "open" else s.value > 1
-            out.append(yes_no(f"{ball}, {s.name}", s.value, holds, s.note))
-    return statement(out, select(table, experiment="stochastic"), "as stated", "the other way round", "×")
+            out.append(answer(f"{ball}, {s.name}", s.value, holds, s.note))
+    return judge_all(out, select(table, experiment="stochastic"), "as stated", "the other way round", "×")
 
 
 def loss_panel(axis: Any, table: Any, ball: str, title: str) -> None:
@@ -263,11 +263,11 @@ def loss_panel(axis: Any, table: Any, ball: str, title: str) -> None:
         seconds = [spa_seconds(rows, t) if name == SPA else sgd_seconds(rows, t, t) for t in losses["t"]]
         if len(losses) and len(seconds[0]):
             x = np.array([float(np.median(s)) for s in seconds])
-            curve(axis, x, losses["value"], name, PALETTE[k])
+            plot_curve(axis, x, losses["value"], name, PALETTE[k])
             at[name] = float(x[-1])
-    converged(axis, at)
-    logarithmic(axis, "x", CLOCK)
-    label(axis, title, "seconds", "loss")
+    mark_convergence(axis, at)
+    log_scales(axis, "x", CLOCK)
+    label_axes(axis, title, "seconds", "loss")
 
 
 EXPERIMENT = Experiment(

@@ -11,11 +11,11 @@ import numpy as np
 
 from projfree import paper
 from reproduction.base import Array, Claim, Experiment, Figure, Finding, Mode, Row, Task
-from reproduction.drawing import curve, label, logarithmic, panels
+from reproduction.drawing import label_axes, log_scales, panels, plot_curve
 from reproduction.experiments.stochastic import Rows
 from reproduction.measure import curve_rows, slope, window_name
 from reproduction.problems import LeastSquares, Minimum, least_squares
-from reproduction.rules import number, select, statement, yes_no
+from reproduction.rules import answer, judge_all, number, select
 
 RHOS, MOST, SEEDS = (0.05, 0.1, 0.3, 0.9), 10_000, {"quick": 3, "full": 20}
 WINDOWS = ((10, 30), (30, 100), (100, 1000), (1000, 10_000))
@@ -136,7 +136,7 @@ def judge(method: str) -> Any:
                 ends = windows["window"].map(lambda w: float(w.strip("[]").split(",")[1]))
                 windows = windows[ends <= above]
             if not len(windows):
-                out.append(yes_no(f"ρ = {rho:g}", math.nan, None, "the error is below ε, or the window too short"))
+                out.append(answer(f"ρ = {rho:g}", math.nan, None, "the error is below ε, or the window too short"))
                 continue
             late = windows.iloc[-1]
             law = float(select(rows, measure="slope of the law", window=late["window"])["value"].iloc[0])
@@ -144,8 +144,8 @@ def judge(method: str) -> Any:
             note = f"log t/t² has {number(law)}; t in {late['window']}"
             steepening = len(windows) > 1 and value < float(windows.iloc[-2]["value"]) - 0.1
             holds = True if value <= law + 0.02 else None if steepening else False
-            out.append(yes_no(f"ρ = {rho:g}", value, holds, note + ("; still steepening" if holds is None else "")))
-        return statement(out, own, "as steep as log t/t²", "flatter")
+            out.append(answer(f"ρ = {rho:g}", value, holds, note + ("; still steepening" if holds is None else "")))
+        return judge_all(out, own, "as steep as log t/t²", "flatter")
 
     return rule
 
@@ -175,15 +175,15 @@ def draw(table: Any) -> Any:
         rows = select(table, rho=rho, measure="error")
         for name in (STREAM, TABLE, DETERMINISTIC):
             some = select(rows, method=name)
-            curve(axis, some["t"], some["value"], name)
+            plot_curve(axis, some["t"], some["value"], name)
         start = select(rows, method=STREAM, t=10)["value"]
         if len(start):
             t = np.geomspace(10, MOST, 50)
             law = np.log(t) / t**2
             label_, style = "log t/t² (Theorem 2)", {"linestyle": "--", "linewidth": 1.0}
-            curve(axis, t, 3 * float(start.iloc[0]) * law / law[0], label_, "#222222", **style)
-        logarithmic(axis)
-        label(axis, f"ρ = {rho:g}", "iteration t", "mean of f(w) - f*")
+            plot_curve(axis, t, 3 * float(start.iloc[0]) * law / law[0], label_, "#222222", **style)
+        log_scales(axis)
+        label_axes(axis, f"ρ = {rho:g}", "iteration t", "mean of f(w) - f*")
     return figure
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from projfree import paper
 from reproduction.base import Array, Claim, Experiment, Figure, Mode, Row, Task
-from reproduction.drawing import errors, label, logarithmic, panels
+from reproduction.drawing import label_axes, log_scales, panels, plot_errors
 from reproduction.measure import curve_rows, slope, window_name
-from reproduction.problems import PA, least_squares, oracle_2
-from reproduction.rules import MINUS_TWO, every, number, select
+from reproduction.problems import PA, l2_oracle, least_squares
+from reproduction.rules import MINUS_TWO, bounded, number, select
 
 RHOS = (0.5, 0.9, 2.0)
 #: Accuracies asked for in units of f*; theta is epsilon / (4 D).
@@ -30,7 +30,7 @@ def bounds(mode: Mode, rho: float) -> Task:
     def run() -> Iterator[Row]:
         problem = least_squares("quick")
         ball = problem.ball(2, rho)
-        best, oracle, D = problem.minimum(ball), oracle_2(ball.radius), 2 * ball.radius
+        best, oracle, D = problem.minimum(ball), l2_oracle(ball.radius), 2 * ball.radius
         vertices: list[Array] = []
 
         def kept(c: Array) -> Array:
@@ -76,7 +76,7 @@ def perturbed(mode: Mode, rho: float) -> Task:
             epsilon = share * best.value
             tilt = paper.largest_theta(epsilon, 2 * ball.radius) * xi
             runs = paper.primal_averaging(
-                partial(tilted, tilt=tilt), oracle_2(ball.radius), problem.zero, paper.Averaged()
+                partial(tilted, tilt=tilt), l2_oracle(ball.radius), problem.zero, paper.Averaged()
             )
             errors = np.array([problem.error(w, best) for w in islice(runs, most)])
             place = {**problem.place, "rho": rho, "epsilon": share, "method": f"ε = {share:g} f*" if share else ITSELF}
@@ -126,9 +126,9 @@ def draw(table: Any) -> Any:
     """The error of f in runs on h, for each accuracy."""
     figure, axes = panels(3, 3.2, 4.2)
     for axis, rho in zip(axes, RHOS, strict=True):
-        errors(axis, select(table, rho=rho))
-        logarithmic(axis)
-        label(axis, f"ρ = {rho:g}", "iteration t", "f(w) - f*, run on h")
+        plot_errors(axis, select(table, rho=rho))
+        log_scales(axis)
+        label_axes(axis, f"ρ = {rho:g}", "iteration t", "f(w) - f*, run on h")
     return figure
 
 
@@ -143,18 +143,18 @@ EXPERIMENT = Experiment(
     tasks=tasks,
     claims=(
         Claim("bound-1", "Equation (1)", "FW: f(w_t) - f* ≤ 2L/(t(t+1)) Σ‖v_i - w_i₋₁‖²", "≤ 1",
-              "holds if no error exceeds the bound", every("share of the bound", AT, 1.0, method="FW", bound="sum")),
+              "holds if no error exceeds the bound", bounded("share of the bound", AT, 1.0, method="FW", bound="sum")),
         Claim("bound-2", "Equation (2)", "FW: f(w_t) - f* ≤ 2LD²/(t+1)", "≤ 1", "holds if no error exceeds the bound",
-              every("share of the bound", AT, 1.0, method="FW", bound="diameter")),
+              bounded("share of the bound", AT, 1.0, method="FW", bound="diameter")),
         Claim("bound-3", "Equation (3)", "PA: f(w_t) - f* ≤ 2L/(t(t+1)) Σ‖v_i - v_i₋₁‖²", "≤ 1",
-              "holds if no error exceeds the bound", every("share of the bound", AT, 1.0, method=PA, bound="sum")),
+              "holds if no error exceeds the bound", bounded("share of the bound", AT, 1.0, method=PA, bound="sum")),
         Claim("rate", "Theorem 1", "On h = f + θ⟨ξ, w⟩ the error of f falls like 1/t², down to ε", "≤ -2",
               "holds if the slope from t = 10 to where the error meets ε is -1.9 or steeper",
-              every("slope", AT | {"method": "", "window": "t in "}, MINUS_TWO, epsilon=EPSILONS), False,
+              bounded("slope", AT | {"method": "", "window": "t in "}, MINUS_TWO, epsilon=EPSILONS), False,
               "theorem-1"),
         Claim("end", "Lemma 2", "Run on h, f ends within 1.5 ε", "≤ 1.5 ε",
               "holds if the last error of runs that pass ε is at most 1.5 ε",
-              every("last error over ε", AT | {"method": ""}, 1.5, of=" ε")),
+              bounded("last error over ε", AT | {"method": ""}, 1.5, of=" ε")),
     ),
     figures=(Figure("theorem-1", 0, "The error of f in runs of PA on h for several accuracies ε.", draw),),
     remarks=remarks,

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from reproduction.base import Claim, Experiment, Figure, Finding, Mode, Row, Setting, Task
-from reproduction.drawing import CLOCK, converged, curve, label, logarithmic, panels
+from reproduction.drawing import CLOCK, label_axes, log_scales, mark_convergence, panels, plot_curve
 from reproduction.experiments import gradient_descent, iteration_time, stochastic
 from reproduction.experiments.gradient_descent import iterations
 from reproduction.experiments.iteration_time import READINGS, step_ratio, step_seconds
 from reproduction.measure import count, curve_rows
 from reproduction.problems import EXACT, FWPLR, OPTION_B, PA, SEARCHED, Completion, least_squares, random_point, ratings
-from reproduction.rules import FACTOR_WORDS, Rule, factor_rule, number, printed, select, statement, undefined, yes_no
+from reproduction.rules import FACTOR_WORDS, Rule, answer, compare, factor_rule, judge_all, number, select, undefined
 
 METHODS = (PA, FWPLR, EXACT, SEARCHED, OPTION_B)
 RHOS = {"standardised": (0.2, 0.3, 0.5, 0.7, 0.9, 1.0, 1.5, 2.0), "raw": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.9, 2.0)}
@@ -105,7 +105,7 @@ def judge_regression(paper: float, *slow: str) -> Any:
 
     def judge(table: Any) -> Finding:
         found = [s for name in slow for s in time_factors(table, name, factor_rule(paper))]
-        return printed(found, select(table, experiment="variants", problem="regression"), "×")
+        return compare(found, select(table, experiment="variants", problem="regression"), "×")
 
     return judge
 
@@ -117,7 +117,7 @@ def judge_completion(paper: float, *slow: str) -> Any:
         rows = select(table, experiment="variants", problem="completion")
         found = [s for name in slow for s in time_factors(table, name, factor_rule(paper), "completion")]
         zero = (select(rows, measure="minimum")["value"] == 0).any()
-        finding = printed(found, rows, "×")
+        finding = compare(found, rows, "×")
         reason = "at r = 12,000 the minimum is 0, for all ratings together have a smaller norm, and no loss is within "
         return undefined(finding, f"{reason}2 % of it") if zero else finding
 
@@ -129,7 +129,7 @@ def judge_range(table: Any) -> Finding:
     rule = Rule(2.8, 15.6, digits=1)
     found = [s for name in (FWPLR, *READINGS) for s in time_factors(table, name, rule)]
     words = {"within": "in the range", "beyond": "more than stated", "short": "less than stated"}
-    return printed(found, select(table, experiment="variants", problem="regression"), "×", words)
+    return compare(found, select(table, experiment="variants", problem="regression"), "×", words)
 
 
 def judge_fewer(table: Any) -> Finding:
@@ -139,8 +139,8 @@ def judge_fewer(table: Any) -> Finding:
         (pa, _), (fw, bound) = iterations(select(group, method=PA)), iterations(select(group, method=FWPLR))
         if len(pa) and len(fw):
             ratio = float(np.median(fw) / np.median(pa))
-            out.append(yes_no(f"{features}, ρ = {rho:g}", ratio, ratio > 1, bound))
-    return statement(out, own, "fewer with PA", "no fewer", "×")
+            out.append(answer(f"{features}, ρ = {rho:g}", ratio, ratio > 1, bound))
+    return judge_all(out, own, "fewer with PA", "no fewer", "×")
 
 
 def judge_slower(table: Any) -> Finding:
@@ -154,8 +154,8 @@ def judge_slower(table: Any) -> Finding:
         name = iteration_time.task_name(problem, features)
         if len(counts) > 1:
             rising = bool(np.all(np.diff(counts) >= 0) and counts[-1] > counts[0])
-            out.append(yes_no(name, float(counts[-1] / counts[0]), rising, f"{counts[0]:.0f} to {counts[-1]:.0f}"))
-    return statement(out, own, "more iterations at larger radii", "not so", "×")
+            out.append(answer(name, float(counts[-1] / counts[0]), rising, f"{counts[0]:.0f} to {counts[-1]:.0f}"))
+    return judge_all(out, own, "more iterations at larger radii", "not so", "×")
 
 
 def remarks(table: Any) -> list[str]:
@@ -209,11 +209,11 @@ def loss_panel(axis: Any, table: Any, problem: str, features: str, title: str) -
         seconds, losses = step_seconds(table, name, problem, features), select(rows, method=name)
         if len(seconds) and len(losses):
             each = float(np.median(seconds))
-            curve(axis, losses["t"] * each, losses["value"], name)
+            plot_curve(axis, losses["t"] * each, losses["value"], name)
             at[name] = each * float(losses["t"].max())
-    converged(axis, at)
-    logarithmic(axis, least=CLOCK)
-    label(axis, title, "seconds", "loss")
+    mark_convergence(axis, at)
+    log_scales(axis, least=CLOCK)
+    label_axes(axis, title, "seconds", "loss")
 
 
 def draw_2(table: Any) -> Any:
@@ -250,11 +250,11 @@ def draw_factors(table: Any) -> Any:
             found = [s for s in time_factors(table, name, factor_rule(1.0)) if features in s.name]
             if found:
                 points = sorted((float(s.name.rsplit(" ", 1)[1]), s.value) for s in found)
-                curve(axis, [x for x, _ in points], [y for _, y in points], name, marker="o", markersize=3)
+                plot_curve(axis, [x for x, _ in points], [y for _, y in points], name, marker="o", markersize=3)
         for k, paper in enumerate((3.7, 15.6)):
             axis.axhline(paper, color="#222222", linestyle=("--", ":")[k], linewidth=1, label=f"paper: {paper}×")
-        logarithmic(axis)
-        label(axis, f"regression, {features} features", "ρ", "time / time of PA")
+        log_scales(axis)
+        label_axes(axis, f"regression, {features} features", "ρ", "time / time of PA")
     return figure
 
 

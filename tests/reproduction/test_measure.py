@@ -13,7 +13,7 @@ from projfree.datasets import Ratings, movielens_stand_in
 from reproduction.experiments.iteration_time import of_matrix, of_table
 from reproduction.experiments.stochastic import Rows
 from reproduction.experiments.stochastic_rate import Stream
-from reproduction.measure import Count, count, curve_rows, follow, rounds, slope, slope_rows
+from reproduction.measure import Count, count, curve_rows, slope, slope_rows, timings, trace_run
 from reproduction.problems import (
     DROPPED,
     EXACT,
@@ -25,11 +25,11 @@ from reproduction.problems import (
     LeastSquares,
     Table,
     adult,
+    brent_line_search,
+    l2_oracle,
     methods,
-    observed,
-    oracle_2,
     random_point,
-    relative_search,
+    rating_matrix,
 )
 
 
@@ -74,7 +74,7 @@ def test_convergence_asks_for_both_halves_of_the_rule() -> None:
 
 def test_following_a_solver_measures_its_states() -> None:
     f, ball = QuadraticForm(np.eye(3), np.array([3.0, 0.0, 4.0])), LpBall(2, 1.0)
-    t, values, state = follow(f, ball, PrimalAveraging(), 50, lambda s: f(s.x), growth=1.5)
+    t, values, state = trace_run(f, ball, PrimalAveraging(), 50, lambda s: f(s.x), growth=1.5)
     assert t[0] == 1
     assert t[-1] == 50
     assert values[-1] == pytest.approx(f(state.x))
@@ -82,7 +82,7 @@ def test_following_a_solver_measures_its_states() -> None:
 
 def test_rounds_time_every_action() -> None:
     called: list[str] = []
-    spent = rounds({"a": lambda: called.append("a"), "b": lambda: called.append("b")}, {"a": 2, "b": 1}, 3)
+    spent = timings({"a": lambda: called.append("a"), "b": lambda: called.append("b")}, {"a": 2, "b": 1}, 3)
     assert called == ["a", "b"] + ["a", "a", "b"] * 3
     assert all(len(each) == 3 and (each >= 0).all() for each in spent.values())
 
@@ -102,10 +102,10 @@ def test_the_minimum_over_a_ball_agrees_with_projected_gradients(squares: LeastS
 def test_the_search_on_values_finds_steps_far_below_the_absolute_tolerance() -> None:
     # The minimum along the segment is at 3e-5, which a bounded search with the tolerance 1e-4 misses.
     w, v = np.array([0.0]), np.array([1.0])
-    step = relative_search(lambda x: float((x[0] - 3e-5) ** 2))
+    step = brent_line_search(lambda x: float((x[0] - 3e-5) ** 2))
     assert step(1, w, v, w) == pytest.approx(3e-5, rel=1e-3)
-    assert relative_search(lambda x: float((x[0] + 7.0) ** 2))(1, w, v, w) == 0.0
-    assert relative_search(lambda x: float((x[0] - 7.0) ** 2))(1, w, v, w) == 1.0
+    assert brent_line_search(lambda x: float((x[0] + 7.0) ** 2))(1, w, v, w) == 0.0
+    assert brent_line_search(lambda x: float((x[0] - 7.0) ** 2))(1, w, v, w) == 1.0
 
 
 def test_counts_and_cost_use_the_same_search(squares: LeastSquares) -> None:
@@ -129,12 +129,12 @@ def small_ratings() -> Ratings:
 def test_completion_without_the_matrix_has_the_iterates_of_the_matrix(share: float) -> None:
     rated = small_ratings()
     radius = share * float(np.linalg.norm(rated.values))
-    case, f = Completion(rated, radius, 0), of_matrix(observed(rated))
+    case, f = Completion(rated, radius, 0), of_matrix(rating_matrix(rated))
     rest = np.random.default_rng(1).standard_normal(rated.shape)
     rest[rated.rows, rated.cols] = 0.0
     start = rest * (case.w0[-1] / np.linalg.norm(rest))
     start[rated.rows, rated.cols] = case.w0[:-1]
-    whole = paper.primal_averaging(f.gradient, oracle_2(radius), start, paper.Averaged())
+    whole = paper.primal_averaging(f.gradient, l2_oracle(radius), start, paper.Averaged())
     for W, w in islice(zip(whole, case.methods()[PA], strict=True), 8):
         assert np.allclose(W[rated.rows, rated.cols], w[:-1])
         assert f.value(W) / len(case.y) == pytest.approx(case.value(w), rel=1e-10)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from reproduction.base import Setting, Verdict
 from reproduction.report import rich, typeset
-from reproduction.rules import Rule, data_of, factor_rule, number, printed, select, slope_rule, statement, yes_no
+from reproduction.rules import Rule, answer, compare, data_names, factor_rule, judge_all, number, select, slope_rule
 
 NOTHING = pd.DataFrame()
 
@@ -71,7 +71,7 @@ def settings(*states: str) -> list[Setting]:
     ],
 )
 def test_one_short_row_takes_a_printed_number_out_of_reproduced(states: tuple[str, ...], verdict: Verdict) -> None:
-    finding = printed(settings(*states), NOTHING)
+    finding = compare(settings(*states), NOTHING)
     assert finding.verdict is verdict
     assert verdict is Verdict.OPEN or all(s.name in finding.reason for s in finding.settings)
 
@@ -88,11 +88,11 @@ def test_one_short_row_takes_a_printed_number_out_of_reproduced(states: tuple[st
     ],
 )
 def test_a_statement_holds_only_if_it_does_at_every_row(states: tuple[str, ...], verdict: Verdict) -> None:
-    assert statement(settings(*states), NOTHING).verdict is verdict
+    assert judge_all(settings(*states), NOTHING).verdict is verdict
 
 
 def test_many_settings_are_counted_and_few_are_named() -> None:
-    finding = statement(settings(*["yes"] * 5, "no"), NOTHING, "so", "not so")
+    finding = judge_all(settings(*["yes"] * 5, "no"), NOTHING, "so", "not so")
     assert finding.reason == "so at 5 of 6 settings; not so at place 5"
     assert finding.ours == "0 to 5.00 over 6 settings"
 
@@ -104,7 +104,7 @@ def test_starts_are_taken_together_by_their_median_and_range() -> None:
 
 
 def test_none_is_open() -> None:
-    assert [yes_no("", 1.0, holds).state for holds in (True, False, None)] == ["yes", "no", "open"]
+    assert [answer("", 1.0, holds).state for holds in (True, False, None)] == ["yes", "no", "open"]
 
 
 def test_select_takes_lists_and_missing_columns() -> None:
@@ -115,7 +115,7 @@ def test_select_takes_lists_and_missing_columns() -> None:
 
 def test_stand_ins_are_named() -> None:
     table = pd.DataFrame({"data": ["Adult", "like M"], "stand_in": [False, True]})
-    assert data_of(table) == "real: Adult; stand-in: like M"
+    assert data_names(table) == "real: Adult; stand-in: like M"
 
 
 @pytest.mark.parametrize(

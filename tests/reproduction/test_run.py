@@ -10,10 +10,10 @@ import pytest
 
 from reproduction.__main__ import main
 from reproduction.base import Claim, Experiment, Figure, Task
-from reproduction.drawing import label, logarithmic, panels
-from reproduction.report import build
-from reproduction.rules import printed, select, slope_rule
-from reproduction.runner import Store, discover, measure
+from reproduction.drawing import label_axes, log_scales, panels
+from reproduction.report import build_report
+from reproduction.rules import compare, select, slope_rule
+from reproduction.runner import Store, discover, measure_tasks
 
 CALLS: list[str] = []
 
@@ -32,13 +32,13 @@ def broken():
 def draw(table):
     figure, (axis,) = panels()
     axis.plot([1, 10, 100], [3, 2, 1])
-    logarithmic(axis)
-    label(axis, "a < b", "t", "error")
+    log_scales(axis)
+    label_axes(axis, "a < b", "t", "error")
     return figure
 
 
 def finding(table):
-    return printed([slope_rule(-2).at("<script>", select(table, measure="slope")["value"])], table)
+    return compare([slope_rule(-2).at("<script>", select(table, measure="slope")["value"])], table)
 
 
 TINY = Experiment(
@@ -54,12 +54,12 @@ TINY = Experiment(
 def test_tasks_are_stored_at_once_and_never_measured_twice(tmp_path: Path) -> None:
     CALLS.clear()
     store, said = Store(tmp_path, "quick"), list[str]()
-    assert measure([TINY], store, lambda _: True, said.append) == []
+    assert measure_tasks([TINY], store, lambda _: True, said.append) == []
     assert [line.split(": ")[1] for line in said] == ["tiny, a/1", "tiny, b"]  # those with a clock last
-    assert measure([TINY], store, lambda _: True, said.append) == []
+    assert measure_tasks([TINY], store, lambda _: True, said.append) == []
     assert CALLS == ["rows", "rows"]
     store.path("tiny", Task("b", rows)).unlink()
-    assert measure([TINY], store, lambda _: True, said.append) == []
+    assert measure_tasks([TINY], store, lambda _: True, said.append) == []
     assert CALLS == ["rows"] * 3
     table = store.table()
     assert len(table) == 6
@@ -71,7 +71,7 @@ def test_a_failure_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     tasks = [Task("broken", broken), Task("fine", rows)]
     experiment = Experiment("both", "", "", lambda mode: tasks, ())
     store, said = Store(tmp_path, "quick"), list[str]()
-    assert measure([experiment], store, lambda _: True, said.append) == ["both, broken: RuntimeError: it broke"]
+    assert measure_tasks([experiment], store, lambda _: True, said.append) == ["both, broken: RuntimeError: it broke"]
     assert store.path("both", tasks[1]).exists()
     assert not list(store.folder.glob("*broken*"))
 
@@ -87,8 +87,8 @@ def test_an_unknown_column_is_told(tmp_path: Path) -> None:
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     store = Store(folder, "full")
-    assert measure([TINY], store, lambda _: True, lambda line: None) == []
-    return folder, build({"tiny": TINY}, store, folder)
+    assert measure_tasks([TINY], store, lambda _: True, lambda line: None) == []
+    return folder, build_report({"tiny": TINY}, store, folder)
 
 
 def test_the_report_is_escaped_and_links_what_it_shows(report) -> None:
@@ -116,15 +116,15 @@ def test_the_numbers_behind_a_claim_are_in_the_file(report) -> None:
 
 def test_a_quick_run_leaves_claims_about_full_data_undecided(tmp_path: Path) -> None:
     store = Store(tmp_path, "quick")
-    measure([TINY], store, lambda _: True, lambda line: None)
-    shown = build({"tiny": TINY}, store, tmp_path)
+    measure_tasks([TINY], store, lambda _: True, lambda line: None)
+    shown = build_report({"tiny": TINY}, store, tmp_path)
     assert shown["sentence"].endswith("1 need the full run.")
 
 
 def test_equal_measurements_give_equal_reports(report, tmp_path: Path) -> None:
     folder, _ = report
     before = {name: (folder / name).read_bytes() for name in ("report.html", "summary.md", "figures/figure-1.svg")}
-    build({"tiny": TINY}, Store(folder, "full"), folder)
+    build_report({"tiny": TINY}, Store(folder, "full"), folder)
     assert before == {name: (folder / name).read_bytes() for name in before}
 
 
@@ -132,7 +132,7 @@ def test_equal_measurements_give_equal_reports(report, tmp_path: Path) -> None:
 def test_an_axis_has_three_labelled_ticks(span: float) -> None:
     figure, (axis,) = panels()
     axis.plot([2.0, 2.0 * span], [5e-4, 5e-4 * span])
-    logarithmic(axis)
+    log_scales(axis)
     figure.canvas.draw()
     for side, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
         places = [x for x in side.get_majorticklocs() if limits[0] <= x <= limits[1]]
@@ -140,8 +140,7 @@ def test_an_axis_has_three_labelled_ticks(span: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [(["nothing"], "must be some of"), (["--report-only"], "needs measurements")],
+    ("arguments", "sentence"), [(["nothing"], "must be some of"), (["--report-only"], "needs measurements")]
 )
 def test_errors_of_the_command_teach(arguments, sentence, tmp_path, capsys) -> None:
     assert main([*arguments, "--out", str(tmp_path)]) == 2

@@ -162,7 +162,7 @@ def format_error(error: object, options: Mapping[str, str]) -> str:
 
     Examples
     --------
-    >>> sentence(ValueError("`LpBall(p=...)` must be at least 1 (`impute='median'`, `w`)."), {"p": "--p"})
+    >>> format_error(ValueError("`LpBall(p=...)` must be at least 1 (`impute='median'`, `w`)."), {"p": "--p"})
     "--p must be at least 1 (`impute='median'`, `w`)."
     """
     text = str(error)
@@ -250,7 +250,7 @@ def escape_formula(value: object) -> object:
 
     Examples
     --------
-    >>> safe_cell("=HYPERLINK(1)"), safe_cell("-1.5"), safe_cell("up")
+    >>> escape_formula("=HYPERLINK(1)"), escape_formula("-1.5"), escape_formula("up")
     ("'=HYPERLINK(1)", '-1.5', 'up')
     """
     formula = isinstance(value, str) and re.match(r"[=+\-@\t\r](?![\d.]*$).", value)
