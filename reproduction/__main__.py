@@ -1,4 +1,4 @@
-"""The command: ``python -m reproduction --quick``; see ``--help``."""
+"""The command ``python -m reproduction --quick``; see ``--help``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEEDED = ("cvxpy", "jinja2", "matplotlib", "pandas")
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options."""
+    """Return the parser of the command line."""
     out = argparse.ArgumentParser(prog="python -m reproduction", description="Measure and judge the paper's claims.")
     out.add_argument("experiments", nargs="*", help="measure these alone; all by default")
     size = out.add_mutually_exclusive_group()
@@ -30,13 +30,13 @@ def parser() -> argparse.ArgumentParser:
 
 
 def fail(sentence: str) -> int:
-    """Say why, and return the exit code."""
+    """Print an error message, and return the exit code."""
     sys.stderr.write(f"reproduction: {sentence}\n")
     return 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure what is not stored yet, and write the report."""
+    """Run the tasks that are not stored yet, and write the report."""
     options = parser().parse_args(arguments)
     mode: Mode = "full" if options.full else "quick"
     missing = [name for name in NEEDED if find_spec(name) is None]
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def check(store: Store, report_only: bool) -> None:
-    """Refuse a folder that is not that of a report, or that holds measurements of another size."""
+    """Raise FolderError if the folder is not that of a report, or has measurements of the other mode."""
     out, stored = store.folder.parent, {str(entry["mode"]) for entry in store.entries()}
     if report_only and not stored:
         raise FolderError(f"`--report-only` needs measurements in {store.folder}, where there are none; leave it out.")

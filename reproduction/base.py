@@ -1,4 +1,4 @@
-"""The parts of an experiment: tasks that measure, claims that are judged, figures that are drawn."""
+"""Data classes of an experiment: tasks that measure, claims with decision rules, and figures."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Literal
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
-#: "quick" uses the packaged data, "full" the sizes of the paper.
+#: "quick" uses the packaged data, "full" the data sizes of the paper.
 Mode = Literal["quick", "full"]
-#: One number with the columns that say what it is: ``measure``, ``value``, and where it was measured.
+#: A measured number: ``measure``, ``value``, and columns for the data and settings it belongs to.
 Row = dict[str, Any]
 
 
 class Verdict(Enum):
-    """What a claim comes to; the first five are for printed numbers, the next four for statements in words."""
+    """Outcome of a claim. The first five values are for printed numbers, the next four for statements in words."""
 
     REPRODUCED = "reproduced"
     EXCEEDED = "exceeded"
@@ -32,28 +32,28 @@ class Verdict(Enum):
 
     @property
     def plural(self) -> str:
-        """The words for several claims."""
+        """The text of the verdict for several claims."""
         verb, *rest = self.value.split(" ")
         return " ".join([{"holds": "hold", "does": "do", "needs": "need"}.get(verb, verb), *rest])
 
 
-#: The verdicts of each kind, in the order in which they are counted.
+#: The verdicts of printed numbers and of statements, in the order of the report.
 PRINTED = (Verdict.REPRODUCED, Verdict.EXCEEDED, Verdict.CHOICE, Verdict.NOT_REPRODUCED, Verdict.UNDEFINED)
 STATED = (Verdict.HOLDS, Verdict.SOME, Verdict.FAILS, Verdict.OPEN, Verdict.UNDEFINED)
 
 
 @dataclass(frozen=True)
 class Task:
-    """A part of an experiment that is measured and stored at once.
+    """Part of an experiment whose rows are measured and stored together.
 
     Parameters
     ----------
     name : str
         Unique within the experiment; part of the name of its file.
     run : callable
-        Yields the rows.
+        A function that yields the rows.
     timed : bool
-        Whether a clock decides its numbers; such tasks run last.
+        Whether the numbers are times; such tasks run last.
     """
 
     name: str
@@ -63,10 +63,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Setting:
-    """A value at one setting of what the paper leaves open, and how it compares with the claim.
+    """A measured value at one setting of the choices that the paper leaves open, compared with the claim.
 
-    ``state`` is "within", "beyond" (in the paper's favour) or "short" for printed numbers, "yes" or "no" for
-    statements, and "open" where the number decides nothing.
+    ``state`` is "within", "beyond" (in favour of the paper) or "short" for printed numbers, "yes" or "no" for
+    statements, and "open" if the number is not conclusive.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rule found: a verdict, our value and the reason in words, every setting behind it, and the data."""
+    """Result of a decision rule: verdict, our value, the reason in words, all settings, and the data used."""
 
     verdict: Verdict
     ours: str
@@ -90,7 +90,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper and the rule that judges it.
+    """A claim of the paper and its decision rule.
 
     Parameters
     ----------
@@ -103,15 +103,15 @@ class Claim:
     rule : str
         The rule in words.
     judge : callable
-        From the rows of the experiment to a finding.
+        A function of the rows of the experiment that returns a finding.
     printed : bool
-        Whether it is one of the printed measurements, in contrast to a statement in words.
+        Whether it is a printed measurement rather than a statement in words.
     figure : str
         The figure that shows it.
     timed : bool
-        Whether its verdict depends on a clock.
+        Whether the verdict depends on measured times.
     full : bool
-        Whether it needs data of the paper's size, so that the quick run leaves it undecided.
+        Whether it needs data of the paper's size, so that a quick run cannot decide it.
     """
 
     key: str
@@ -128,9 +128,9 @@ class Claim:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure; ``number`` is that of the paper's figure which it redraws, or 0 for a variant behind a link.
+    """A figure; ``number`` is that of the figure in the paper, or 0 for a variant on a separate page.
 
-    ``draw`` returns a Matplotlib figure, or None if the run holds nothing to draw.
+    ``draw`` returns a Matplotlib figure, or None if there are no data for it.
     """
 
     key: str
@@ -141,10 +141,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment.
+    """An experiment: its tasks, claims and figures.
 
-    ``reads`` names others whose rows its rules and figures need too; ``remarks`` are sentences about what was measured
-    that are no claims of the paper.
+    ``reads`` names other experiments whose rows its rules and figures use. ``remarks`` returns sentences about
+    observations that are not claims of the paper.
     """
 
     name: str

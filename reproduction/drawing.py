@@ -1,4 +1,4 @@
-"""Figures with Matplotlib: one style, logarithmic axes with at least three labelled ticks, curves, slopes, bars."""
+"""Figures with Matplotlib in one style: curves with slopes on logarithmic axes, and bars."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 from reproduction.problems import EXACT, FWPLR, OPTION_B, PA, SEARCHED
 from reproduction.rules import select
 
-#: Colours that are told apart by readers who see few of them; a method has the same one everywhere.
+#: Colours for readers with colour vision deficiency; each method has the same one in all figures.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
 COLOURS = dict(zip((PA, FWPLR, EXACT, OPTION_B, SEARCHED), PALETTE, strict=False))
 STYLES = {PA: "-", FWPLR: "--", EXACT: "-.", OPTION_B: ":", SEARCHED: (0, (3, 1, 1, 1, 1, 1))}
-#: Values below this part of the largest are rounding, and are not drawn.
+#: Relative size below which values are rounding errors, which are not drawn.
 ROUNDING = 1e-13
-#: Seconds below this are not shown: a clock does not measure them well.
+#: Smallest time that is shown, because shorter ones are inaccurate.
 CLOCK = 1e-4
 
 
 def panels(count: int = 1, height: float = 3.4, width: float = 4.6) -> tuple[Any, list[Any]]:
-    """A figure with a row of axes."""
+    """Return a figure with a row of axes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -32,7 +32,7 @@ def panels(count: int = 1, height: float = 3.4, width: float = 4.6) -> tuple[Any
 
 
 def label_axes(axis: Any, title: str, x: str, y: str) -> None:
-    """The words of a panel."""
+    """Set the title, the axis labels and the legend of a panel."""
     axis.set_title(title, fontsize=9)
     axis.set_xlabel(x, fontsize=8)
     axis.set_ylabel(y, fontsize=8)
@@ -43,7 +43,7 @@ def label_axes(axis: Any, title: str, x: str, y: str) -> None:
 
 
 def log_scales(axis: Any, which: str = "xy", least: float = 0.0) -> None:
-    """Logarithmic scales that always have three labelled ticks or more; x begins at ``least`` or later."""
+    """Set logarithmic scales with at least three labelled ticks; the x axis starts at ``least`` or later."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     for name in which if axis.has_data() else "":
@@ -64,7 +64,7 @@ def log_scales(axis: Any, which: str = "xy", least: float = 0.0) -> None:
 
 
 def _tick(value: float, _: Any) -> str:
-    """A tick: plain numbers near 1, powers elsewhere."""
+    """Format a tick: plain numbers near 1, powers of ten elsewhere."""
     if 1e-3 <= value < 1e5:
         return f"{value:g}"
     exponent = math.floor(math.log10(value) + 1e-9)
@@ -73,7 +73,7 @@ def _tick(value: float, _: Any) -> str:
 
 
 def plot_curve(axis: Any, t: Any, value: Any, name: str, colour: str | None = None, **style: Any) -> None:
-    """One curve; what is not positive or at rounding is left out."""
+    """Plot a curve, without values that are not positive or are rounding errors."""
     t, value = np.asarray(t, dtype=float), np.asarray(value, dtype=float)
     kept = value > ROUNDING * max(0.0, np.nanmax(value)) if len(value) else value > 0
     if not kept.any():
@@ -87,7 +87,7 @@ def plot_curve(axis: Any, t: Any, value: Any, name: str, colour: str | None = No
 
 
 def plot_errors(axis: Any, rows: Any, by: str = "method", first: Sequence[str] = ()) -> None:
-    """The errors of rows against the iteration, a curve for each value of a column; the first start of each."""
+    """Plot errors against the iteration, one curve for each value of the column ``by``, for the first start."""
     rows = select(rows, measure="error")
     names = [*first, *(n for n in dict.fromkeys(rows[by]) if n not in first)]
     for k, name in enumerate(names):
@@ -100,14 +100,14 @@ def plot_errors(axis: Any, rows: Any, by: str = "method", first: Sequence[str] =
 
 
 def plot_slopes(axis: Any, at: float, value: float, end: float, lines: Mapping[str, float]) -> None:
-    """Straight lines of given slopes through a point: the paper's, and a theorem's."""
+    """Plot straight lines of given slopes through a point."""
     t = np.array([at, end])
     for k, (name, power) in enumerate(lines.items()):
         axis.plot(t, value * (t / at) ** power, color="#222222", linestyle=("--", ":")[k % 2], linewidth=1, label=name)
 
 
 def plot_reference(axis: Any, rows: Any, lines: Mapping[str, float], above: float = 2.0) -> None:
-    """Slopes above a curve, from a third of its range on."""
+    """Plot reference slopes above a curve, over the last part of its range."""
     rows = select(rows, measure="error")
     rows = rows[rows["value"] > 0]
     if len(rows) > 5:
@@ -118,7 +118,7 @@ def plot_reference(axis: Any, rows: Any, lines: Mapping[str, float], above: floa
 
 
 def plot_bars(axis: Any, groups: Mapping[str, Mapping[str, float]], labels: Sequence[str]) -> None:
-    """Bars in groups: a colour for each name, a place for each label."""
+    """Plot grouped bars: one colour per name, one position per label."""
     width = 0.8 / max(1, len(groups))
     for k, (name, values) in enumerate(groups.items()):
         places = [j + (k - (len(groups) - 1) / 2) * width for j, at in enumerate(labels) if at in values]
@@ -128,6 +128,6 @@ def plot_bars(axis: Any, groups: Mapping[str, Mapping[str, float]], labels: Sequ
 
 
 def mark_convergence(axis: Any, at: Mapping[str, float]) -> None:
-    """Dotted vertical lines where methods converge by the paper's rule."""
+    """Mark the iterations of convergence by dotted vertical lines."""
     for k, (name, x) in enumerate(at.items()):
         axis.axvline(x, color=COLOURS.get(name, PALETTE[k % len(PALETTE)]), linestyle=":", linewidth=0.9)

@@ -1,4 +1,4 @@
-"""Measuring runs: the paper's rule of convergence, slopes on stated windows, curves, seconds of calls."""
+"""Measurement of runs: the convergence criterion of the paper, slopes, curves, and times of calls."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import numpy as np
 from projfree import iterate
 from reproduction.base import Array, Row
 
-#: The paper's 2 %: of the previous loss, and of the minimum.
+#: The tolerance of the paper, relative to the previous loss and to the minimum.
 TWO_PERCENT = 0.02
 
 
 def window_name(low: float, high: float) -> str:
-    """A window as it is written in tables."""
+    """Format a window of iterations."""
     return f"[{low:g}, {high:g}]"
 
 
 def slope(t: Array, error: Array, low: float, high: float, floor: float = 0.0) -> float:
-    """The least-squares slope of log error against log t on ``[low, high]``.
+    """Return the least-squares slope of log error against log t on ``[low, high]``.
 
-    Places are thinned to equal weight for equal ratios of t. NaN where there are fewer than five, where the run ends
-    before ``high``, or where the error falls to ``floor``: below it the error is that of the minimum.
+    Iterations are thinned to equal weight for equal ratios of t. The slope is NaN if there are fewer than five, if the
+    run ends before ``high``, or if the error falls to ``floor``, the error of the minimum itself.
     """
     inside = (t >= low) & (t <= high)
     if inside.sum() < 5 or t[-1] < high or not np.all(error[inside] > floor):
@@ -39,14 +39,14 @@ def slope(t: Array, error: Array, low: float, high: float, floor: float = 0.0) -
 def slope_rows(
     t: Array, error: Array, windows: Iterable[tuple[float, float]], floor: float = 0.0, **place: Any
 ) -> Iterator[Row]:
-    """The slope on each window; a value of NaN says that there is none."""
+    """Yield a row with the slope for each window, NaN if it is undefined."""
     for low, high in windows:
         value = slope(t, error, low, high, floor)
         yield {**place, "measure": "slope", "window": window_name(low, high), "value": value}
 
 
 def curve_rows(measure: str, t: Array, values: Array, **place: Any) -> Iterator[Row]:
-    """A curve at thinned places: every t up to 30, then three per cent apart."""
+    """Yield the rows of a curve: each t up to 30, then t in steps of three per cent."""
     last = 0.0
     for k, (at, value) in enumerate(zip(t, values, strict=True)):
         if at <= 30 or at >= 1.03 * last or k == len(t) - 1:
@@ -71,7 +71,7 @@ def trace_run(
     start: Array | None = None,
     growth: float = 1.05,
 ) -> Curve:
-    """Run a solver for ``most`` iterations and measure the states when t has grown by a factor."""
+    """Run a solver for ``most`` iterations, and measure its state each time t has grown by the factor ``growth``."""
     t, values, next_t, state = list[int](), list[float](), 1, None
     for k, state in enumerate(islice(iterate(f, ball, solver, start=start), most), start=1):
         if k >= next_t or k == most:
@@ -82,7 +82,7 @@ def trace_run(
 
 
 class Count(NamedTuple):
-    """The values of a run until it converged, or all of them; ``at`` is the iteration of convergence."""
+    """Losses of a run until convergence, or all of them; ``at`` is the iteration of convergence or None."""
 
     values: Array
     at: int | None
@@ -93,15 +93,15 @@ class Count(NamedTuple):
         return np.arange(1, len(self.values) + 1)
 
     def row(self, **place: Any) -> Row:
-        """The count; "iterations at least" the length of the run where it did not converge."""
+        """Return the number of iterations as a row, or the length of the run as a lower bound."""
         name = "iterations" if self.at else "iterations at least"
         return {**place, "measure": name, "value": float(self.at or len(self.values))}
 
 
 def count(values: Iterable[float], minimum: float, start: float, most: int, scale: float | None = None) -> Count:
-    """The paper's rule: the first loss within 2 % of the previous one and within 2 % of the minimum.
+    """Apply the criterion of the paper: the first loss within 2 % of the previous one and within 2 % of the minimum.
 
-    ``scale`` replaces both bases where the minimum is zero.
+    ``scale`` replaces both references if the minimum is zero.
     """
     losses, previous = list[float](), start
     tolerance = TWO_PERCENT * (abs(minimum) if scale is None else scale)
@@ -115,9 +115,9 @@ def count(values: Iterable[float], minimum: float, start: float, most: int, scal
 
 
 def timings(actions: Mapping[str, Callable[[], Any]], calls: Mapping[str, int] | int, times: int) -> dict[str, Array]:
-    """Processor seconds of one call of each action, in rounds in which the actions take turns.
+    """Measure the processor time per call of each action, in rounds in which the actions alternate.
 
-    Each action is called once before; a round is the mean of ``calls`` calls.
+    Each action is called once before. The time of a round is the mean of ``calls`` calls.
     """
     out: dict[str, list[float]] = {name: [] for name in actions}
     for action in actions.values():

@@ -1,4 +1,4 @@
-"""The problems of the paper: data, balls, certified minima, and errors without cancellation."""
+"""The problems of the paper: data, balls, certified minima, and errors computed without cancellation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from projfree.datasets import (
 )
 from reproduction.base import Array, Mode, Row
 
-#: Rows of Adult in quick runs, as many as the packaged sample of YearPredictionMSD has.
+#: Rows of Adult in quick runs, equal to those of the packaged sample of YearPredictionMSD, and of the full data.
 QUICK_ROWS, YEAR_ROWS = 7_000, 515_345
 PA, FWPLR, OPTION_B = "PA", "FWPLR", "FWLS, option B as printed"
 EXACT, SEARCHED = "FWLS, exact search", "FWLS, search on values"
@@ -32,7 +32,7 @@ ONE_HOT, DROPPED, SCALED = "one-hot", "one level of each column dropped", "numbe
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Features and targets with the name that the report shows."""
+    """Features and targets, with the name for the report."""
 
     X: Any
     y: Array
@@ -41,13 +41,13 @@ class Table:
 
     @property
     def place(self) -> Row:
-        """The columns of a row that say which data it is about."""
+        """The columns of a row that identify the data."""
         return {"data": self.name, "stand_in": self.stand_in, "n": len(self.y)}
 
 
 @cache
 def adult(mode: Mode, encoding: str = ONE_HOT) -> Table:
-    """Adult, sparse; its first 7,000 rows in quick runs."""
+    """Load Adult as a sparse table; its first 7,000 rows in quick runs."""
     data = load_adult()
     X, names = data.X, list(data.feature_names)
     if encoding == DROPPED:
@@ -63,7 +63,7 @@ def adult(mode: Mode, encoding: str = ONE_HOT) -> Table:
 
 @cache
 def year(mode: Mode, standardize: bool = True) -> Table:
-    """The packaged sample (quick), or all rows from the original file or as a stand-in (full)."""
+    """Load the packaged sample of YearPredictionMSD (quick), or all rows, original or stand-in (full)."""
     if mode == "quick":
         sample = load_year_sample(standardize=standardize)
         return Table(sample.X, sample.y, "YearPredictionMSD, 7,000 rows")
@@ -77,7 +77,7 @@ def year(mode: Mode, standardize: bool = True) -> Table:
 
 @cache
 def ratings(size: Literal["100k", "1m"]) -> tuple[Ratings, Row]:
-    """MovieLens where it is at hand, else generated ratings of the same shape; and the columns that say which."""
+    """Load MovieLens if it is available, else generated ratings of the same shape; also return their row columns."""
     name = {"100k": "MovieLens 100K", "1m": "MovieLens 1M"}[size]
     try:
         return load_movielens(size, download=False), {"data": name, "stand_in": False}
@@ -86,20 +86,20 @@ def ratings(size: Literal["100k", "1m"]) -> tuple[Ratings, Row]:
 
 
 def rating_matrix(rated: Ratings) -> Array:
-    """The matrix of ratings, zero where there is none."""
+    """Return the dense matrix of ratings, with zeros for missing ones."""
     M = np.zeros(rated.shape)
     M[rated.rows, rated.cols] = rated.values
     return M
 
 
 def clear_data() -> None:
-    """Forget all data, to free the memory between experiments."""
+    """Clear the cached data, to free memory between experiments."""
     for loader in (adult, year, ratings, least_squares):
         loader.cache_clear()
 
 
 def random_point(ball: Any, shape: tuple[int, ...], seed: int, share: float | None = None) -> Array:
-    """A point in a random direction whose norm is a random share of the radius, or the share that is given."""
+    """Return a point in a random direction; its norm is a random or the given share of the radius."""
     rng = np.random.default_rng(seed)
     w = rng.standard_normal(shape)
     return np.asarray(w * (ball.radius * (rng.uniform() if share is None else share) / ball.norm(w)))
@@ -107,7 +107,7 @@ def random_point(ball: Any, shape: tuple[int, ...], seed: int, share: float | No
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """A minimiser over a ball; the least value lies between ``value - gap`` and ``value``."""
+    """A minimiser over a ball; the minimum lies between ``value - gap`` and ``value``."""
 
     w: Array
     value: float
@@ -115,7 +115,7 @@ class Minimum:
 
 
 def certified_minimum(f: Any, ball: Any, tol: float = 1e-12, most: int = 20_000) -> Minimum:
-    """The minimum of a convex function with a certificate: the automatic choice, then projected gradients."""
+    """Minimise a convex function with a certificate, by the automatic solver and then by projected gradients."""
     best: Minimum | None = None
     for solver in ("auto", AcceleratedProjectedGradient()):
         start = None if best is None else best.w
@@ -129,7 +129,7 @@ def certified_minimum(f: Any, ball: Any, tol: float = 1e-12, most: int = 20_000)
 
 
 class Fit:
-    """A loss on a table, with the intercept minimised out or without one."""
+    """A loss on a table, with or without an intercept."""
 
     def __init__(self, loss: Any, table: Table, intercept: bool = True) -> None:
         self.table, self.place = table, table.place
@@ -137,16 +137,16 @@ class Fit:
         self.reference = self.objective()
 
     def objective(self) -> Any:
-        """A fresh objective, so that no run finds predictions of another."""
+        """Return a new objective, without cached predictions of other runs."""
         return Objective(*self._parts, fit_intercept=self._intercept)
 
     def value(self, w: Array) -> float:
-        """The objective at a parameter."""
+        """Return the value of the objective."""
         return float(self.reference(self.reference.point(w)))
 
 
 class LeastSquares:
-    """The mean of squares on centred columns through their Gram matrix."""
+    """The mean squared error on centred columns, through the Gram matrix."""
 
     def __init__(self, table: Table) -> None:
         self.table, self.place = table, table.place
@@ -158,16 +158,16 @@ class LeastSquares:
 
     @cached_property
     def unconstrained(self) -> Array:
-        """The minimiser without a constraint; the shortest where there are several."""
+        """The unconstrained minimiser of smallest norm."""
         kept = self.values > 1e-14 * self.values[-1]
         return np.asarray(self.vectors[:, kept] @ ((self.vectors.T @ self.b)[kept] / self.values[kept]))
 
     def ball(self, p: float, rho: float) -> LpBall:
-        """The ball whose radius is ``rho`` times the norm of the unconstrained minimiser."""
+        """Return the ball of radius ``rho`` times the norm of the unconstrained minimiser."""
         return LpBall(p, rho * LpBall(p, 1.0).norm(self.unconstrained))
 
     def gradient(self, w: Array) -> Array:
-        """The gradient of the mean."""
+        """Return the gradient."""
         return np.asarray(self.H @ w - self.b)
 
     def value(self, w: Array) -> float:
@@ -175,12 +175,12 @@ class LeastSquares:
         return float(0.5 * w @ (self.H @ w) - self.b @ w + self.start)
 
     def error(self, w: Array, best: Minimum) -> float:
-        """f(w) - f* as e'He/2 + <g*, e>."""
+        """Return f(w) - f* as e'He/2 + <g*, e>, without cancellation."""
         e = w - best.w
         return float(0.5 * e @ (self.H @ e) + e @ self.gradient(best.w))
 
     def minimum(self, ball: LpBall) -> Minimum:
-        """The minimum over a ball: unconstrained, by the secular equation (l_2), or certified."""
+        """Minimise over a ball: without constraint if possible, by the secular equation for l_2, else by a solver."""
         if ball.norm(self.unconstrained) <= ball.radius * (1.0 + 1e-12):
             return Minimum(self.unconstrained, self.value(self.unconstrained), 0.0)
         if ball.p != 2.0:
@@ -198,7 +198,7 @@ class LeastSquares:
         return Minimum(w, self.value(w), max(0.0, float(g @ w) + ball.support(-g)))
 
     def methods(self, ball: LpBall, start: Array | None = None) -> dict[str, Iterator[Array]]:
-        """PA and the Frank-Wolfe methods of `projfree.paper` on an l_2 ball."""
+        """Return PA and the Frank-Wolfe methods of `projfree.paper` on an l_2 ball."""
         return methods(self, ball.radius, self.zero if start is None else start)
 
     def curvature(self, d: Array) -> float:
@@ -208,17 +208,17 @@ class LeastSquares:
 
 @cache
 def least_squares(mode: Mode, standardize: bool = True) -> LeastSquares:
-    """Least squares on YearPredictionMSD or what stands for it."""
+    """Return least squares on YearPredictionMSD or its stand-in."""
     return LeastSquares(year(mode, standardize))
 
 
 def l2_oracle(radius: float) -> paper.Map:
-    """The oracle of the l_2 and of the Frobenius ball, without powers."""
+    """Return the linear minimisation oracle of the l_2 and the Frobenius ball."""
     return lambda c: c * (-radius / float(np.linalg.norm(c)))
 
 
 def l2_projection(radius: float) -> paper.Map:
-    """The projection onto the l_2 ball."""
+    """Return the projection onto the l_2 ball."""
 
     def project(w: Array) -> Array:
         norm = float(np.linalg.norm(w))
@@ -228,7 +228,7 @@ def l2_projection(radius: float) -> paper.Map:
 
 
 def methods(f: Any, radius: float, w: Array) -> dict[str, Any]:
-    """PA, and Frank-Wolfe with each reading of its step, on an l_2 or a Frobenius ball, from ``w``; f is quadratic."""
+    """Return PA, and Frank-Wolfe with each step rule, for a quadratic on an l_2 or Frobenius ball, from ``w``."""
     oracle = l2_oracle(radius)
     steps = {
         FWPLR: paper.option_a,
@@ -241,7 +241,7 @@ def methods(f: Any, radius: float, w: Array) -> dict[str, Any]:
 
 
 def exact_line_search(curvature: Any) -> paper.Step:
-    """The exact line search on a quadratic, in closed form."""
+    """Return the exact line search on a quadratic, in closed form."""
 
     def step(t: int, w: Array, v: Array, g: Array) -> float:
         d = v - w
@@ -252,9 +252,9 @@ def exact_line_search(curvature: Any) -> paper.Step:
 
 
 def brent_line_search(f: Any, tolerance: float = 1e-4) -> paper.Step:
-    """The line search of Section 2 on values of f, with a tolerance relative to the step (Brent's method).
+    """Return the line search of Section 2 on values of f, by Brent's method with a tolerance relative to the step.
 
-    The tolerance of Matlab's bounded search is absolute, 1e-4 on [0, 1], which loses steps of less.
+    The bounded search of Matlab has an absolute tolerance of 1e-4 on [0, 1], which loses smaller steps.
     """
     from scipy.optimize import minimize_scalar
 
@@ -267,10 +267,10 @@ def brent_line_search(f: Any, tolerance: float = 1e-4) -> paper.Step:
 
 
 class Completion:
-    """The mean of squares over observed entries on a Schatten-2 ball, from a random start, without the matrix.
+    """The mean squared error of observed entries on a Schatten-2 ball, from a random start, without the full matrix.
 
-    The ball is the Frobenius ball and the gradient vanishes on unobserved entries, so these stay a multiple of those of
-    the start: a vector of the observed entries and one number for the others, over an l_2 ball, has the same iterates.
+    The ball is the Frobenius ball, and the gradient is zero at unobserved entries, so these remain a multiple of those
+    of the start: a vector of the observed entries and one number for the others, over an l_2 ball, has equal iterates.
     """
 
     def __init__(self, rated: Ratings, radius: float, seed: int, share: float = 0.5) -> None:
@@ -283,7 +283,7 @@ class Completion:
         self.minimum = max(0.0, float(np.linalg.norm(self.y)) - radius) ** 2 / n
 
     def gradient(self, w: Array) -> Array:
-        """The gradient of the mean; zero for the entry that stands for the unobserved ones."""
+        """Return the gradient, zero for the number that stands for the unobserved entries."""
         return np.append((2.0 / len(self.y)) * (w[:-1] - self.y), 0.0)
 
     def value(self, w: Array) -> float:
@@ -295,5 +295,5 @@ class Completion:
         return 2.0 / len(self.y) * float(d[:-1] @ d[:-1])
 
     def methods(self) -> dict[str, Any]:
-        """PA and the Frank-Wolfe methods."""
+        """Return PA and the Frank-Wolfe methods."""
         return methods(self, self.radius, self.w0)

@@ -1,4 +1,4 @@
-"""The report: one page by the paper's own numbering, a page of variants, a summary in Markdown, and the numbers."""
+"""The report: a page in the numbering of the paper, a page of variants, a Markdown summary, and the numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import markupsafe
 from reproduction.base import PRINTED, STATED, Claim, Experiment, Figure, Finding, Verdict
 from reproduction.runner import Store
 
-#: The classes of verdicts that share a colour.
+#: CSS class of each verdict.
 TONES = {
     Verdict.REPRODUCED: "good",
     Verdict.EXCEEDED: "good",
@@ -31,7 +31,7 @@ TONES = {
     Verdict.FULL: "none",
 }
 MARKS = {"good": "✓", "part": "◐", "bad": "✗", "none": "○"}
-#: What may not be missing on the page.
+#: The figures of the paper; each must be on the page.
 FIGURES = range(1, 11)
 
 
@@ -50,32 +50,32 @@ class JudgedClaim:
 
     @property
     def tone(self) -> str:
-        """The class of the verdict."""
+        """The CSS class of the verdict."""
         return TONES[self.verdict]
 
     @property
     def key(self) -> tuple[str, str]:
-        """Experiment and claim."""
+        """The names of the experiment and of the claim."""
         return self.experiment.name, self.claim.key
 
     @property
     def numbers(self) -> list[int]:
-        """The paper's figures that print it."""
+        """The figures of the paper that show the claim."""
         return [int(n) for n in re.findall(r"\d+", self.claim.where)] if self.claim.where.startswith("Fig") else []
 
 
 def paper_text() -> dict[str, Any]:
-    """What the paper prints and what is wrong in it: tables, theorems, errata, choices."""
+    """Load the text about the paper: tables, theorems, errata and choices."""
     return tomllib.loads((Path(__file__).parent / "paper.toml").read_text("utf-8"))
 
 
 def rows_for(experiment: Experiment, table: Any) -> Any:
-    """The rows of an experiment and of those that it reads."""
+    """Return the rows of an experiment and of the experiments that it reads."""
     return table[table["experiment"].isin([experiment.name, *experiment.reads])]
 
 
 def judge(experiments: Mapping[str, Experiment], table: Any, quick: bool) -> list[JudgedClaim]:
-    """Every claim with its finding; in a quick run those that need the paper's sizes say so."""
+    """Apply the decision rules to all claims; in a quick run, claims that need the full data are marked."""
     out = []
     for experiment in experiments.values():
         rows = rows_for(experiment, table)
@@ -88,21 +88,21 @@ def judge(experiments: Mapping[str, Experiment], table: Any, quick: bool) -> lis
 
 
 def typeset(text: str) -> str:
-    """Minus signs and dashes in place of hyphens between and before numbers."""
+    """Replace hyphens between and before numbers by dashes and minus signs."""
     text = re.sub(r"(?<=[\d%])-(?=\d)", "–", text)
     text = re.sub(r"(?<![\w-])-(?=[\d.∞])|(?<=\^)-", "−", text)
     return text.replace(" - ", " − ")
 
 
 def rich(text: str) -> markupsafe.Markup:
-    """The same as HTML, with subscripts and powers."""
+    """Convert text to HTML with subscripts and superscripts."""
     escaped = str(markupsafe.escape(typeset(text)))
     powers = re.sub(r"\^(−?[\d./]+)", r"<sup>\1</sup>", escaped)
     return markupsafe.Markup(re.sub(r"(?<=\w)_(\w+|\*)|(?<=‖)_([z*s])", r"<sub>\1\2</sub>", powers))
 
 
 def headline(judged: Sequence[JudgedClaim]) -> dict[str, Any]:
-    """The counts of verdicts, for printed measurements and for statements."""
+    """Count the verdicts of printed measurements and of statements."""
     counted = {}
     for name, printed, order in (("printed", True, PRINTED), ("stated", False, STATED)):
         verdicts = Counter(j.verdict for j in judged if j.claim.printed is printed)
@@ -112,7 +112,7 @@ def headline(judged: Sequence[JudgedClaim]) -> dict[str, Any]:
 
 
 def headline_sentence(judged: Sequence[JudgedClaim]) -> str:
-    """The headline in one sentence."""
+    """Return the counts of printed measurements as a sentence."""
     counts = headline(judged)["printed"]
     each = ", ".join(f"{n} {verdict.plural}" for verdict, n in counts["counts"])
     return f"Of the {counts['total']} measurements that the paper prints: {each}."
@@ -136,7 +136,7 @@ def draw_figures(experiments: Mapping[str, Experiment], table: Any, folder: Path
 
 
 def context(experiments: Mapping[str, Experiment], table: Any, entries: Sequence[Any], quick: bool) -> dict[str, Any]:
-    """Everything that the templates show."""
+    """Return the variables of the templates."""
     judged = sorted(judge(experiments, table, quick), key=lambda j: (j.numbers or [len(FIGURES) + 1], j.claim.where))
     about = {name: sorted({str(entry[name]) for entry in entries}) for name in ("date", "machine", "versions")}
     loads = [entry["load"] for entry in entries if entry["timed"] and entry["load"] is not None]
@@ -161,7 +161,7 @@ def context(experiments: Mapping[str, Experiment], table: Any, entries: Sequence
 
 
 def write_numbers(judged: Sequence[JudgedClaim], path: Path) -> None:
-    """The numbers behind the claims: one line for each setting."""
+    """Write the numbers behind the claims to a CSV file, one line per setting."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(
@@ -175,7 +175,7 @@ def write_numbers(judged: Sequence[JudgedClaim], path: Path) -> None:
 
 
 def build_report(experiments: Mapping[str, Experiment], store: Store, folder: Path) -> dict[str, Any]:
-    """Judge what the store holds and write the report into a folder; returns what was shown."""
+    """Judge the stored measurements, write the report into a folder, and return the template variables."""
     table, entries = store.table(), store.entries()
     shown = context(experiments, table, entries, store.mode == "quick")
     shown["drawn"] = draw_figures(experiments, table, folder / "figures")

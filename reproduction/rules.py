@@ -1,6 +1,6 @@
-"""The decision rules. Every setting that was measured counts; printed numbers have a band on both sides.
+"""The decision rules. All measured settings count, and printed numbers have a band on both sides.
 
-A printed number is *within* its band (reproduced), *beyond* it in the paper's favour (exceeded), or *short* of it:
+A printed number is *within* its band (reproduced), *beyond* it in favour of the paper (exceeded), or *short* of it:
 
     slope      within 0.25 of the paper's; beyond if steeper
     factor     within 1.5 times the paper's, up or down; beyond if larger
@@ -18,14 +18,14 @@ import numpy as np
 
 from reproduction.base import Finding, Setting, Verdict
 
-#: The bands of slopes and factors, and the slope from which on -2 counts as reached.
+#: The bands of slopes and factors, and the largest slope that counts as -2.
 SLOPE_BAND, FACTOR_BAND, MINUS_TWO = 0.25, 1.5, -1.9
-#: So many settings are listed in a sentence; more are counted there and listed in the file of numbers.
+#: Maximum number of settings that a sentence lists; all are in the file of numbers.
 FEW = 3
 
 
 def select(table: Any, **wanted: Any) -> Any:
-    """The rows whose columns have the wanted values; a list means any of them, a missing column none."""
+    """Select rows by the values of columns; a list means any of its values, and a missing column selects nothing."""
     for column, value in wanted.items():
         if column not in table:
             return table.iloc[:0]
@@ -35,7 +35,7 @@ def select(table: Any, **wanted: Any) -> Any:
 
 
 def data_names(rows: Any) -> str:
-    """The data of rows, stand-ins named so, for the column of the report."""
+    """Return the names of the data sets of some rows, with stand-ins marked."""
     if "data" not in rows or not len(rows):
         return ""
     pairs = rows[["data", "stand_in"]].dropna().drop_duplicates().to_numpy().tolist()
@@ -45,7 +45,7 @@ def data_names(rows: Any) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """Where a number lies: ``low`` to ``high`` is the band, ``more`` says whether more favours the paper."""
+    """Band from ``low`` to ``high`` for a printed number; ``more`` tells whether larger values favour the paper."""
 
     low: float
     high: float
@@ -53,7 +53,7 @@ class Rule:
     digits: int = 9
 
     def state(self, value: float, bound: str = "") -> str:
-        """Where a value lies, or "open"; ``bound`` is "at least" or "at most" for a value that only bounds it."""
+        """Classify a value; ``bound`` is "at least" or "at most" if the value is only a bound."""
         if math.isnan(value):
             return "open"
         value = round(value, self.digits) if math.isfinite(value) else value
@@ -66,7 +66,7 @@ class Rule:
         return {"within": "within", "above": "short", "below": "beyond"}[where]
 
     def at(self, name: str, values: Iterable[float], note: str = "", bound: str = "") -> Setting:
-        """The median of values over starts or rounds at one setting, with their range."""
+        """Build a setting from the median and the range of values over starts or rounds."""
         kept = np.array([x for x in values if not math.isnan(x)])
         if not len(kept):
             return Setting(name, math.nan, "open", note=note or "no number")
@@ -76,12 +76,12 @@ class Rule:
 
 
 def slope_rule(paper: float) -> Rule:
-    """The rule for a printed slope, of which less is steeper."""
+    """Return the rule for a printed slope; smaller values are steeper, and favour the paper."""
     return Rule(paper - SLOPE_BAND, paper + SLOPE_BAND, more=False)
 
 
 def factor_rule(paper: float) -> Rule:
-    """The rule for a printed factor."""
+    """Return the rule for a printed factor."""
     return Rule(paper / FACTOR_BAND, paper * FACTOR_BAND)
 
 
@@ -90,10 +90,10 @@ FACTOR_WORDS = f"reproduced within {FACTOR_BAND:g} times on both sides, exceeded
 
 
 def compare(settings: Sequence[Setting], rows: Any, unit: str = "", words: Mapping[str, str] | None = None) -> Finding:
-    """The finding for a printed number over all settings.
+    """Return the finding for a printed number over all settings.
 
-    Reproduced if all are within the band, exceeded if none is short and some are beyond, not reproduced if all are
-    short, and only under a choice else. Open settings are named, and count for nothing else.
+    It is reproduced if all are within the band, exceeded if none is short and some are beyond, not reproduced if all
+    are short, and otherwise "only under a choice". Open settings are listed, but do not count.
     """
     phrases = {"within": "within the band", "beyond": "beyond it", "short": "short of it", "open": "open"} | dict(
         words or {}
@@ -113,7 +113,7 @@ def compare(settings: Sequence[Setting], rows: Any, unit: str = "", words: Mappi
 def judge_all(
     settings: Sequence[Setting], rows: Any, yes: str = "so", no: str = "not so", unit: str = "", ours: str = ""
 ) -> Finding:
-    """The finding for a statement: it holds if it does at every setting, and fails if it does at none."""
+    """Return the finding for a statement: it holds if it does at all settings, and fails if it does at none."""
     by = {state: [s for s in settings if s.state == state] for state in ("yes", "no", "open")}
     if len(by["open"]) == len(settings):
         return Finding(Verdict.OPEN, "not measured", "nothing was measured that decides", tuple(settings))
@@ -126,7 +126,7 @@ def judge_all(
 
 
 def _at(found: Sequence[Setting], total: int) -> str:
-    """Which settings, or how many of them where they are many."""
+    """List the settings, or count them if there are many."""
     if len(found) == total and total > FEW:
         return f"at all {total} settings"
     if len(found) > FEW:
@@ -143,9 +143,9 @@ def bounded(
     of: str = "",
     **wanted: Any,
 ) -> Callable[[Any], Finding]:
-    """The rule for a statement that each value of a measure is at most a level (at least, with ``least``).
+    """Return a rule for the statement that all values of a measure are at most a level (at least, with ``least``).
 
-    ``by`` maps the columns that tell settings apart to what is written before their values.
+    ``by`` maps the columns that distinguish settings to the text before their values.
     """
 
     def judge(table: Any) -> Finding:
@@ -162,12 +162,12 @@ def bounded(
 
 
 def answer(name: str, value: float, holds: bool | None, note: str = "") -> Setting:
-    """A setting of a statement; None is open."""
+    """Return the setting of a statement; None means open."""
     return Setting(name, value, "open" if holds is None else "yes" if holds else "no", note=note)
 
 
 def number(value: float, digits: int = 2) -> str:
-    """A number as it is written in the report."""
+    """Format a number for the report."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -183,7 +183,7 @@ def number(value: float, digits: int = 2) -> str:
 
 
 def format_values(settings: Sequence[Setting], unit: str = "") -> str:
-    """The values of settings: all of them where they are few, else their range."""
+    """Format the values of settings, or their range if there are many."""
     known = [s for s in settings if not math.isnan(s.value)]
     if not known:
         return "not measured"
@@ -200,7 +200,7 @@ def format_values(settings: Sequence[Setting], unit: str = "") -> str:
 def by_group(
     rows: Any, by: Sequence[str], rule: Rule, label: Callable[..., str], measure: str = "slope"
 ) -> list[Setting]:
-    """A setting for each group of rows of one measure, of which the values over starts are taken together."""
+    """Return one setting per group of rows of a measure, from all starts."""
     selected = select(rows, measure=measure)
     if not len(selected):
         return []
@@ -209,5 +209,5 @@ def by_group(
 
 
 def undefined(finding: Finding, reason: str) -> Finding:
-    """The same settings, for a number that is not defined as the paper states it."""
+    """Change the verdict of a finding to undefined, for a number that the paper does not define."""
     return replace(finding, verdict=Verdict.UNDEFINED, reason=f"{reason}; elsewhere {finding.reason}")

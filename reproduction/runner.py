@@ -1,4 +1,4 @@
-"""Measuring: the experiments are discovered, their tasks run in one process, and each task is stored when it ends."""
+"""Discover the experiments, run their tasks in one process, and store the rows of each task when it ends."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from reproduction import experiments
 from reproduction.base import Experiment, Mode, Row, Task
 from reproduction.problems import clear_data
 
-#: The folder of the store below that of the report.
+#: The folder of the measurements within that of the report.
 STORE = "measurements"
-#: What every stored task has.
+#: Required fields of a stored task.
 ENTRY = {"experiment", "task", "mode", "timed", "seconds", "load", "rows", "constant", "columns"}
-#: The columns of rows; which of them a row has depends on what was measured.
+#: All columns of rows; a row has those that apply to it.
 COLUMNS = (
     *("experiment", "task", "measure", "value", "data", "stand_in", "n", "problem", "set", "p", "radius", "rho", "d"),
     *("method", "encoding", "features", "intercept", "constant", "start", "round", "t", "window", "part", "epsilon"),
@@ -36,7 +36,7 @@ COLUMNS = (
 
 
 def discover() -> dict[str, Experiment]:
-    """Every experiment by its name: the modules of `reproduction.experiments` that define one."""
+    """Return the experiments of the modules in `reproduction.experiments`, by name."""
     by_name = {}
     for module in pkgutil.iter_modules(experiments.__path__):
         experiment = getattr(importlib.import_module(f"{experiments.__name__}.{module.name}"), "EXPERIMENT", None)
@@ -46,27 +46,27 @@ def discover() -> dict[str, Experiment]:
 
 
 class FolderError(ValueError):
-    """The folder of a report cannot be used as asked; says why in one sentence."""
+    """The folder of a report cannot be used; the message says why."""
 
 
 class Store:
-    """A folder with one JSON file for each task: when, where and how long it was measured, and its rows by column."""
+    """Folder with one JSON file per task: date, machine and duration of the measurement, and the rows by column."""
 
     def __init__(self, folder: Path, mode: Mode) -> None:
         self.folder, self.mode = folder / STORE, mode
 
     def path(self, experiment: str, task: Task) -> Path:
-        """The file of a task."""
+        """Return the path of the file of a task."""
         plain = unicodedata.normalize("NFKC", task.name).replace("∞", "inf")
         name = re.sub(r"[^\w.=-]+", "-", plain, flags=re.ASCII)
         return self.folder / f"{experiment}--{name}.json"
 
     def entries(self) -> list[dict[str, Any]]:
-        """All stored tasks."""
+        """Return all stored tasks."""
         return [self._read(path) for path in sorted(self.folder.glob("*.json"))]
 
     def _read(self, path: Path) -> dict[str, Any]:
-        """A stored task."""
+        """Read a stored task."""
         try:
             entry = json.loads(path.read_text("utf-8"))
         except ValueError:
@@ -76,7 +76,7 @@ class Store:
         return entry
 
     def save(self, experiment: str, task: Task, rows: Sequence[Row], about: dict[str, Any]) -> None:
-        """Store a task at once: a file is whole, or it is not there."""
+        """Write the rows of a task atomically."""
         self.folder.mkdir(parents=True, exist_ok=True)
         names = list(dict.fromkeys(name for row in rows for name in row))
         columns = {name: [_short(row.get(name)) for row in rows] for name in names}
@@ -90,7 +90,7 @@ class Store:
         part.replace(path)
 
     def table(self) -> Any:
-        """All rows as one frame; the columns that a row has not are missing values."""
+        """Return all rows as one data frame, with missing values for columns that a row does not have."""
         import pandas as pd
 
         frames = []
@@ -104,7 +104,7 @@ class Store:
 
 
 def _short(value: Any) -> Any:
-    """A value for JSON: floats with six digits, those that JSON has not as words that `float` reads."""
+    """Convert a value for JSON: floats with six digits, and NaN and infinities as strings that `float` reads."""
     if isinstance(value, float | np.floating):
         if not math.isfinite(value):
             return str(float(value))
@@ -113,7 +113,7 @@ def _short(value: Any) -> Any:
 
 
 def describe_environment() -> dict[str, Any]:
-    """What a reader needs to know about the machine and the versions."""
+    """Return the date, the versions and the machine."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "versions": f"projfree {projfree.__version__}, NumPy {np.__version__}, Python {platform.python_version()}",
@@ -124,7 +124,7 @@ def describe_environment() -> dict[str, Any]:
 def measure_tasks(
     chosen: Sequence[Experiment], store: Store, which: Callable[[Task], bool], say: Callable[[str], None] = print
 ) -> list[str]:
-    """Measure the tasks that are not stored yet, those with a clock last; return the names of those that failed."""
+    """Run the tasks that are not stored yet, timed ones last, and return the names of those that failed."""
     pending = [(experiment, task) for experiment in chosen for task in experiment.tasks(store.mode) if which(task)]
     pending.sort(key=lambda pair: pair[1].timed)
     failed, before = [], ""

@@ -170,7 +170,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, capsys, monkeypatc
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("reproduction.__main__.measure", interrupted)
+    monkeypatch.setattr("reproduction.__main__.measure_tasks", interrupted)
     assert main(["lemmas", "--out", str(tmp_path)]) == 2
     assert "goes on where it was" in capsys.readouterr().err
 
