@@ -123,6 +123,22 @@ def test_a_grid_of_radii_begins_at_the_smallest_one_with_points(table, standardi
     assert found.coef_[..., 5] <= 0.0
 
 
+def test_a_grid_of_radii_where_nothing_but_zero_is_left(table):
+    zero = {"bounds": dict.fromkeys(COLUMNS, (0, 0))}
+    X, y = table
+    for settings, targets in ((zero, y), ({"signs": {"age": 1}}, np.ones(len(y)))):
+        model = ConstrainedRegressorCV(radii=4, **settings).fit(X, targets)
+        np.testing.assert_array_equal(model.coef_, 0.0)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_targets_in_a_column_are_one_output(table, p):
+    X, y = table
+    column = ConstrainedRegressor(p=p, radius=3.0, standardize=True, tol=1e-9, **ASKED).fit(X, np.reshape(y, (-1, 1)))
+    flat = ConstrainedRegressor(p=p, radius=3.0, standardize=True, tol=1e-9, **ASKED).fit(X, y)
+    np.testing.assert_allclose(np.ravel(column.coef_), flat.coef_, atol=1e-5)
+
+
 @pytest.mark.parametrize("p", [1, 1.5, 2])
 @pytest.mark.parametrize("loss", ["squared", "poisson"])
 def test_free_columns_hold_constraints_too(table, loss, p):
@@ -151,6 +167,7 @@ def test_free_columns_hold_constraints_too(table, loss, p):
         ({"signs": {"age": np.ones(2)}}, "must be 1, -1 or 0"),
         ({"signs": ["age"]}, "must be a dictionary"),
         ({"order": ["b1", "b2"]}, "list of lists"),
+        ({"order": [0, 1]}, "list of lists"),
         ({"bounds": {"age": 3}}, "must be a pair"),
         ({"bounds": {"age": (2, 1)}}, "must not exceed"),
         ({"constraints": 3}, "must be a Rows"),

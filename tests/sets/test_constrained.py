@@ -17,6 +17,7 @@ import pytest
 import scipy.sparse as sp
 
 from projfree import (
+    BiWeight,
     Box,
     Constrained,
     ConstrainedNewton,
@@ -393,6 +394,54 @@ def test_quantiles_matrices_and_files(tmp_path):
     found = [minimize(Objective(Huber(1.0), data), C, tol=1e-9).w for data in (dense, mapped, sparse)]
     np.testing.assert_allclose(found[1], found[0], atol=1e-7)
     np.testing.assert_allclose(found[2], found[0], atol=1e-7)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("kind", ["l_1", "l_2", "l_inf", "simplex", "weighted l_1", "shifted l_1", "groups of rows"])
+def test_several_outputs(kind, outputs):
+    rng = np.random.default_rng(0)
+    X, weights = rng.standard_normal((40, 4)), rng.uniform(0.5, 2.0, (4, 1))
+    y = X @ rng.standard_normal((4, outputs)) + rng.standard_normal((40, outputs))
+    ball, norm = {
+        "l_1": (LpBall(1, 1.0), lambda W: cp.sum(cp.abs(W))),
+        "l_2": (LpBall(2, 1.0), lambda W: cp.norm(W, "fro")),
+        "l_inf": (LpBall(inf, 1.0), lambda W: cp.max(cp.abs(W))),
+        "simplex": (Simplex(1.0), lambda W: cp.sum(cp.abs(W))),
+        "weighted l_1": (Weighted(LpBall(1, 1.0), weights), lambda W: cp.sum(weights.T @ cp.abs(W))),
+        "shifted l_1": (
+            shifted(LpBall(1, 1.0), 0.2 * weights),
+            lambda W: cp.sum(cp.abs(W - 0.2 * np.tile(weights, outputs))),
+        ),
+        "groups of rows": (GroupBall(2, 1, 1.0), lambda W: cp.sum(cp.norm(W, 2, axis=1))),
+    }[kind]
+    result = minimize(
+        Objective(Squared(), as_data(X, y)), Constrained(ball, order([0, outputs, 2 * outputs])), tol=1e-7
+    )
+    W = cp.Variable((4, outputs))
+    says = [
+        norm(W) <= 1.0,
+        W[0, 0] <= W[1, 0],
+        W[1, 0] <= W[2, 0],
+        *([W >= 0, cp.sum(W) == 1] if kind == "simplex" else []),
+    ]
+    value = cp.Problem(cp.Minimize(cp.sum_squares(X @ W - y) / 40), says).solve(solver=cp.CLARABEL)
+    assert result.status.converged
+    assert result.certificate.verify(X, y).ok
+    assert np.all(np.diff(result.w[:3, 0]) >= 0.0)
+    assert result.bound <= value + 1e-6
+    assert result.value >= value - 1e-6
+
+
+def test_losses_that_are_not_convex_have_multipliers_too():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    y = X @ np.array([0.0, 0.2, 0.3, 0.4]) + 0.1 * rng.standard_normal(60)
+    C = Constrained(LpBall(2, 1.0), bounds([2], None, 0.1))
+    result = minimize(Objective(BiWeight(1.0), as_data(X, y)), C, ConstrainedNewton(), max_iter=20)
+    assert result.bound is None
+    assert result.w[2] == pytest.approx(0.1)
+    assert result.multipliers[0] > 0.01
+    assert result.certificate.verify(X, y).ok
 
 
 def test_helpers_say_what_they_ask():

@@ -24,7 +24,7 @@ def is_constrained(model: Any) -> bool:
 
 def constrained_ball(model: Any, ball: ConstraintSet, shape: tuple[int, ...], problem: Any) -> ConstraintSet:
     """Return the intersection of a ball and the constraints, in the coordinates of the problem."""
-    if len(shape) > 1:
+    if shape[1:] not in ((), (1,)):
         raise ValueError(
             f"constraints need one output, got coefficients of shape {shape}; fit one model for each output or class."
         )
@@ -32,7 +32,7 @@ def constrained_ball(model: Any, ball: ConstraintSet, shape: tuple[int, ...], pr
     if flag("positive", model.positive):
         rows.append(bounds([j for j in range(shape[0]) if j not in problem.free], 0.0))
     place = partial(column_index, "constraints", names=column_indices(model), d=shape[0])
-    scale = np.ones(shape) if problem.scaling is None else problem.scaling[1]
+    scale = np.ones(shape[0]) if problem.scaling is None else problem.scaling[1]
     placed = [each.at(place).scaled(1.0 / scale) for each in rows]
     return Constrained(ball, placed)
 
@@ -46,7 +46,11 @@ def constraint_rows(model: Any) -> list[Rows]:
         if sign:
             rows.append(bounds([column], 0.0 if sign > 0 else None, None if sign > 0 else 0.0))
     chains = () if model.order is None else model.order
-    if isinstance(chains, str) or not isinstance(chains, Sequence) or any(isinstance(each, str) for each in chains):
+    if (
+        isinstance(chains, str)
+        or not isinstance(chains, Sequence)
+        or not all(isinstance(each, Sequence | np.ndarray) and not isinstance(each, str) for each in chains)
+    ):
         raise TypeError(f'`order` must be a list of lists of columns such as [["b1", "b2"]], got {shown(chains)}.')
     rows += [order(chain) for chain in chains]
     for column, limits in _mapping("bounds", model.bounds, '{"price": (None, 0)}').items():

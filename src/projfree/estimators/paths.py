@@ -315,10 +315,10 @@ def radius_grid(model: Any, parts: Sequence[TrainingSet], loss: Loss, count: int
     low = max(each.smallest_radius(f.shape) for each in balls if isinstance(each, Constrained))
     first = f.evaluate(f.point(resized(ball, low).centre(f.shape) if low else np.zeros(f.shape)))
     most = multiplier(resized(ball, 1.0), first.slope.gradient) or 1.0
-    radius, size, mu = max(low, abs(first.value) / most), math.inf, math.inf
+    radius, size, mu = max(low, abs(first.value) / most) or 1.0, math.inf, math.inf
     while size >= (1.0 - PATH_TOL) * radius and mu > SMALLEST_RATIO**2 * most and radius < SEARCH_FACTOR**15:
         radius *= SEARCH_FACTOR
         result = minimize(f, resized(ball, radius), tol=PATH_TOL, record=0)
         size, mu = ball_norm(ball, result.w), result.multiplier or 0.0
-    last = 2.0 * max(low, size)
+    last = 2.0 * max(low, size) or radius  # the constraints may leave nothing but zero
     return np.append(np.geomspace(max(low, SMALLEST_RATIO * last), last, count - 1), 2.0 * last)

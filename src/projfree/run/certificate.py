@@ -215,11 +215,11 @@ def recompute_certificate(run: Run) -> Certificate:
         if _contains(ball, w) is False:
             raise ValueError(f"the checkpoint leads to a point outside {ball!r}; begin anew with `start=`.")
     bound, at, support, least = None, run.best, None, run.f.structure.least
+    known = None if run.state.bound is None else run.state.bound.multipliers
+    ball = with_best_multipliers(run.ball, m.gradient, run.best.w, known)
     if run.convex:
         if not run.unproved:
             lower.offer_averages(run.state.oracle_result)
-        known = None if run.state.bound is None else run.state.bound.multipliers
-        ball = with_best_multipliers(run.ball, m.gradient, run.best.w, known)
         support = ball.support(-m.gradient)
         bound, witness = lower.offer(m, run.best.w, support), lower.witness
         if run.value - bound > run.tol * run.scale and witness is not None and not same(witness, run.best.w):

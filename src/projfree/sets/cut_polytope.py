@@ -8,6 +8,7 @@ the rows that are active at it, so that it is feasible to rounding.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,7 +36,8 @@ class CutPolytope(Cut):
 
     def __init__(self, ball: ConstraintSet, rows: tuple[Rows, ...], shape: Shape, low: Array, high: Array) -> None:
         inner = ball.ball if isinstance(ball, Shifted) else ball
-        self.flat, self.low, self.high = inner.structure(shape).group_l1, low, high
+        flat, self.low, self.high = inner.structure(shape).group_l1, low, high
+        self.flat = None if flat is None else replace(flat, costs=np.ravel(np.broadcast_to(flat.costs, shape)))
         super().__init__(ball, rows, shape)
 
     def linear(self, g: Array, y: Array) -> tuple[Array, Array]:
@@ -51,7 +53,7 @@ class CutPolytope(Cut):
         """Bounds of entries count as not active where they hold."""
         x, flat = w - self.offset, self.flat
         beyond = float(np.max(np.maximum(x - self.high, self.low - x), initial=0.0))
-        norm = 1.0 - 4 * UNIT if flat is None or flat.tight else float(np.abs(x) @ np.ravel(flat.costs)) / flat.radius
+        norm = 1.0 - 4 * UNIT if flat is None or flat.tight else flat.norm(x) / flat.radius
         return max(norm, 1.0 + beyond / self.radius) if beyond > 0.0 else norm
 
     def _find_interior(self) -> None:
@@ -88,7 +90,7 @@ class CutPolytope(Cut):
         inequalities, sides = sp.vstack([M[above], -M[below]]), np.concatenate([upper[above], -lower[below]])
         equalities, to, k = M[equal], lower[equal], len(above) + len(below)
         if flat is not None:
-            row = sp.csr_array(np.tile(np.ravel(flat.costs), 2 if signed else 1)[None])
+            row = sp.csr_array(np.tile(flat.costs, 2 if signed else 1)[None])
             if flat.tight:
                 equalities, to = sp.vstack([equalities, row]), np.append(to, flat.radius)
             else:
@@ -129,7 +131,7 @@ class CutPolytope(Cut):
         K, M, level = self.M[rows][:, some].toarray(), self.M[rows], math.inf
         if flat is not None and (flat.tight or flat.norm(x) >= flat.radius * (1.0 - ACTIVE)):
             level = flat.radius if flat.tight else flat.radius * (1.0 - 16 * UNIT)
-            K = np.vstack([K, (np.ravel(flat.costs) * np.sign(x))[some]])
+            K = np.vstack([K, (flat.costs * np.sign(x))[some]])
         if len(some) and len(K):
             inverse = np.linalg.pinv(K, rcond=1e-12)
             for _ in range(2):
