@@ -1,1 +1,1 @@
-"""The experiments: every module of this package with an ``EXPERIMENT`` is one."""
+"""The experiments: each module of this package that defines ``EXPERIMENT``."""

@@ -27,7 +27,7 @@ SETS: dict[str, Any] = {
 
 
 def rate(mode: Mode, name: str, rho: float) -> Task:
-    """PA on least squares with one or several outputs, through the Gram matrix; the radius is relative as elsewhere."""
+    """Run PA on least squares with one or several outputs, through the Gram matrix."""
 
     def run() -> Iterator[Row]:
         table = year("quick")
@@ -61,12 +61,12 @@ def rate(mode: Mode, name: str, rho: float) -> Task:
 
 
 def tasks(mode: Mode) -> list[Task]:
-    """Every set at two radii; the packaged sample serves both modes."""
+    """Return the tasks: each set at two radii, on the packaged sample in both modes."""
     return [rate(mode, name, rho) for name in SETS for rho in RHOS]
 
 
 def draw(table: Any) -> Any:
-    """The errors on all sets, for each radius."""
+    """Plot the errors on all sets, one panel per radius."""
     figure, axes = panels(2, 3.6, 5.0)
     for axis, rho in zip(axes, RHOS, strict=True):
         rows = select(table, rho=rho)

@@ -22,12 +22,12 @@ SHOWN = {"standardised": 0.5, "raw": 0.05}
 
 
 def named(eta: float) -> str:
-    """Gradient descent with a step."""
+    """Yield the iterates of projected gradient descent with a fixed step size."""
     return f"GD, step {eta:g}/L" if eta != 1.0 else "GD, step 1/L"
 
 
 def compared(mode: Mode, features: str) -> Task:
-    """All radii and steps with standardised or raw features, from the centre."""
+    """Count iterations for all radii and step sizes, with standardised or raw features, from the centre."""
 
     def run() -> Iterator[Row]:
         problem = least_squares(mode, features == "standardised")
@@ -50,18 +50,18 @@ def compared(mode: Mode, features: str) -> Task:
 
 
 def tasks(mode: Mode) -> list[Task]:
-    """Both scalings."""
+    """Return the tasks: standardised and raw features."""
     return [compared(mode, features) for features in RHOS]
 
 
 def iterations(rows: Any) -> tuple[Any, str]:
-    """The counts of rows over their starts, and "at least" if any run ended before it converged."""
+    """Return the iteration counts over starts, and "at least" if a run ended before convergence."""
     found = select(rows, measure=["iterations", "iterations at least"])
     return found["value"].to_numpy(), "at least" if (found["measure"] == "iterations at least").any() else ""
 
 
 def time_factors(table: Any, rule: Rule) -> list[Setting]:
-    """Time of gradient descent over PA's at every scaling, step and radius."""
+    """Return the ratio of the times of gradient descent and PA for each scaling, step size and radius."""
     out, own = [], select(table, experiment="gradient_descent")
     for features, rhos in RHOS.items():
         ratio = step_ratio(table, GD, PA, "regression", features)
@@ -76,12 +76,12 @@ def time_factors(table: Any, rule: Rule) -> list[Setting]:
 
 
 def judge(table: Any) -> Finding:
-    """The printed factor."""
+    """Judge the printed ratio of times."""
     return compare(time_factors(table, factor_rule(7.7)), select(table, experiment="gradient_descent"), "×")
 
 
 def loss_panel(axis: Any, table: Any, features: str, title: str) -> None:
-    """Losses against seconds, with the places of convergence by the paper's rule."""
+    """Plot losses against seconds, and mark convergence by the criterion of the paper."""
     rho, at = SHOWN[features], {}
     rows = select(table, experiment="gradient_descent", features=features, rho=rho)
     for k, (name, timed) in enumerate(((PA, PA), (named(1.0), GD))):

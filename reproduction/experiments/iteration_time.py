@@ -43,17 +43,17 @@ class Dense:
         self.forward, self.backward, self.y, self.L, self.start, self.products = forward, backward, y, L, start, 0
 
     def value(self, w: Array) -> float:
-        """The sum of squares; one product."""
+        """Return the sum of squares; one product."""
         self.products += 1
         return float(np.sum((self.forward(w) - self.y) ** 2))
 
     def gradient(self, w: Array) -> Array:
-        """Its gradient; two products."""
+        """Return the gradient; two products."""
         self.products += 2
         return np.asarray(2.0 * self.backward(self.forward(w) - self.y))
 
     def curvature(self, d: Array) -> float:
-        """The second derivative along d; one product."""
+        """Return the second derivative along d; one product."""
         self.products += 1
         return 2.0 * float(np.sum(self.forward(d) ** 2))
 
@@ -70,7 +70,7 @@ def of_matrix(M: Array) -> Dense:
 
 
 def timed(f: Dense, radius: float, mode: Mode, start: Array, **place: Any) -> Iterator[Row]:
-    """Seconds and products of the first steps of each method; the clock goes round the methods."""
+    """Measure the seconds and products of the first steps of each method; the methods alternate."""
 
     def advance(name: str) -> None:
         runs = methods(f, radius, start)
@@ -89,7 +89,7 @@ def timed(f: Dense, radius: float, mode: Mode, start: Array, **place: Any) -> It
 
 
 def regression(mode: Mode, features: str) -> Task:
-    """Least squares on the whole table."""
+    """Return the task of least squares on the whole table."""
 
     def run() -> Iterator[Row]:
         problem = least_squares(mode, features == "standardised")
@@ -103,7 +103,7 @@ def regression(mode: Mode, features: str) -> Task:
 
 
 def completion(mode: Mode) -> Task:
-    """Completion on the whole matrix."""
+    """Return the task of completion with dense matrices."""
 
     def run() -> Iterator[Row]:
         rated, place = ratings("100k" if mode == "quick" else "1m")
@@ -116,7 +116,7 @@ def completion(mode: Mode) -> Task:
 
 
 def tasks(mode: Mode) -> list[Task]:
-    """Both tasks of the paper."""
+    """Return both tasks of the paper."""
     return [*(regression(mode, features) for features in RHOS), completion(mode)]
 
 
@@ -126,25 +126,25 @@ READINGS = (EXACT, SEARCHED, OPTION_B)
 
 
 def step_seconds(table: Any, method: str, problem: str, features: str) -> Any:
-    """Seconds of a step in each round."""
+    """Return the seconds of a step in each round."""
     wanted = {"problem": problem, "features": features, "method": method, "measure": "seconds a step"}
     return select(table, experiment="iteration_time", **wanted)["value"].to_numpy()
 
 
 def step_ratio(table: Any, slow: str, fast: str, problem: str, features: str) -> Any:
-    """Seconds of a step over those of another method, in each round."""
+    """Return the ratio of the seconds of a step of two methods, in each round."""
     a, b = (step_seconds(table, name, problem, features) for name in (slow, fast))
     n = min(len(a), len(b))
     return a[:n] / b[:n]
 
 
 def task_name(problem: str, features: str) -> str:
-    """A task in words."""
+    """Format the name of a task."""
     return f"{problem}, {features} features" if features else problem
 
 
 def judge_pa(table: Any) -> Finding:
-    """A step of PA in units of FWPLR's; less favours the paper."""
+    """Judge the time of a step of PA relative to FWPLR; smaller ratios favour the paper."""
     rule = Rule(1.2, 1.3, more=False, digits=1)
     found = [rule.at(task_name(*at), step_ratio(table, PA, FWPLR, *at)) for at in TIMED]
     return compare(found, select(table, method=PA), "×", {"within": "in the range", "beyond": "cheaper than stated",
@@ -152,7 +152,7 @@ def judge_pa(table: Any) -> Finding:
 
 
 def search_steps(table: Any) -> list[Setting]:
-    """A step of each reading of FWLS in units of PA's."""
+    """Judge the time of a step of FWLS, for each reading of its line search, relative to PA."""
     rule = Rule(3.2, 7.1, digits=1)
     return [
         rule.at(f"{name.removeprefix('FWLS, ')}, {task_name(*at)}", step_ratio(table, name, PA, *at))
@@ -162,13 +162,13 @@ def search_steps(table: Any) -> list[Setting]:
 
 
 def judge_search(table: Any) -> Finding:
-    """The range of FWLS over PA in all readings."""
+    """Judge the range of the ratio of FWLS to PA over all readings."""
     words = {"within": "in the range", "beyond": "dearer than stated", "short": "cheaper than stated"}
     return compare(search_steps(table), select(table, method=PA), "×", words)
 
 
 def draw(table: Any) -> Any:
-    """Figure 7: milliseconds of a step."""
+    """Plot Figure 7: milliseconds per step."""
     figure, axes = panels(2, 3.4, 5.0)
     for axis, (problem, features) in zip(axes, (TIMED[0], TIMED[2]), strict=True):
         names = (FWPLR, PA, *READINGS)

@@ -146,7 +146,7 @@ def other_checks(mode: Mode) -> Task:
 
 
 def tasks(mode: Mode) -> list[Task]:
-    """All checks."""
+    """Return the tasks of all checks."""
     return [
         lemma_1(mode),
         lemma_2(mode),

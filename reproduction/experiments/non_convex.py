@@ -84,13 +84,13 @@ LEVEL = -0.9
 
 
 def at_setting(task: str, radius: float, intercept: str, method: str, window: str = "") -> str:
-    """A setting in words."""
+    """Format the name of a setting."""
     name = f"{task}, r = {radius:g}, intercept {intercept}, {method.removeprefix('FWLS, ')}"
     return name + (f", t in {window}" if window else "")
 
 
 def judge_slope(table: Any) -> Finding:
-    """The printed slope for every task, radius, intercept, search and window."""
+    """Judge the printed slope for each task, radius, intercept, search and window."""
     rows = select(table, method=[EXACT, OPTION_B])
     by = ["problem", "radius", "intercept", "method", "window"]
     return compare(by_group(rows, by, slope_rule(-1.46), at_setting), rows)
@@ -131,14 +131,14 @@ def panel(axis: Any, table: Any, title: str) -> None:
 
 
 def draw_10(table: Any) -> Any:
-    """Figure 10: classification."""
+    """Plot Figure 10: classification."""
     figure, (axis,) = panels(1, 3.8, 6.0)
     panel(axis, table, "bi-weight, Adult, l₂")
     return figure
 
 
 def draw_gaps(table: Any) -> Any:
-    """The smallest Frank-Wolfe gap, of which Theorem 4 speaks."""
+    """Plot the smallest Frank-Wolfe gap, the subject of Theorem 4."""
     figure, axes = panels(4, 3.2, 3.9)
     for axis, (task, radius) in zip(axes, product(("classification", "regression"), RADII), strict=True):
         rows = select(table, measure="smallest gap", problem=task, radius=radius, method=[EXACT, OPTION_B])

@@ -1,4 +1,4 @@
-"""How fast the error of Primal Averaging falls: logistic regression (Figure 5a) and completion (Figures 1a, 5b)."""
+"""The convergence rate of Primal Averaging: logistic regression (Figure 5a) and completion (Figures 1a, 5b)."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def squares(mode: Mode, rho: float) -> Task:
 
 
 def tasks(mode: Mode) -> list[Task]:
-    """All problems; MovieLens 1M in full runs only."""
+    """Return the tasks of all problems; MovieLens 1M in full runs only."""
     out = [logistic(mode, radius, ONE_HOT) for radius in RADII]
     others = (6.0,) if mode == "quick" else (3.0, 6.0)
     out += [logistic(mode, radius, encoding) for encoding in (DROPPED, SCALED) for radius in others]
@@ -118,25 +118,25 @@ def tasks(mode: Mode) -> list[Task]:
 
 
 def at_logistic(radius: float, encoding: str, window: str = "") -> str:
-    """A setting of logistic regression in words."""
+    """Format the name of a setting of logistic regression."""
     other = "" if encoding == ONE_HOT else f", {encoding}"
     return f"r = {radius:g}{other}" + (f", t in {window}" if window else "")
 
 
 def judge_logistic(table: Any) -> Finding:
-    """The printed slope at every radius, window and encoding."""
+    """Judge the printed slope for each radius, window and encoding."""
     rows = select(table, problem="logistic", method=PA)
     found = by_group(rows, ["radius", "encoding", "window"], slope_rule(-2.34), at_logistic)
     return compare(found, rows)
 
 
 def at_completion(data: str, radius: float, window: str = "") -> str:
-    """A setting of completion in words."""
+    """Format the name of a setting of completion."""
     return f"{data}, r = {radius:,.0f}" + (f", t in {window}" if window else "")
 
 
 def judge_completion(table: Any) -> Finding:
-    """The same for completion."""
+    """Judge the printed slope of completion."""
     rows = select(table, problem="completion", method=PA)
     return compare(by_group(rows, ["data", "radius", "window"], slope_rule(-2.41), at_completion), rows)
 
@@ -153,13 +153,13 @@ def minus_two(rows: Any, by: list[str], name: Any) -> list[Setting]:
 
 
 def judge_rate(table: Any) -> Finding:
-    """Theorem 1's rate on Adult."""
+    """Judge the rate of Theorem 1 on Adult."""
     rows = select(table, problem="logistic", method=PA)
     return judge_all(minus_two(rows, ["radius", "encoding"], at_logistic), rows, "-1.9 or steeper", "flatter")
 
 
 def judge_completion_rate(table: Any) -> Finding:
-    """Theorem 1's rate on completion."""
+    """Judge the rate of Theorem 1 on completion."""
     rows = select(table, problem="completion", method=PA)
     return judge_all(minus_two(rows, ["data", "radius"], at_completion), rows, "-1.9 or steeper", "flatter")
 

@@ -135,7 +135,7 @@ def matrices(name: str) -> Task:
 
 
 def tasks(mode: Mode) -> list[Task]:
-    """All seven balls."""
+    """Return the tasks: all seven balls."""
     return [*map(vectors, VECTORS), *map(matrices, MATRICES)]
 
 
@@ -177,7 +177,7 @@ def judge_share(method: str, ball: str, low: float, high: float) -> Any:
 
 
 def median_share(table: Any, method: str, ball: str, size: str) -> float:
-    """The median share in per cent, NaN where it was not measured."""
+    """Return the median share in per cent, NaN if it was not measured."""
     rows = select(table, measure="share", method=method, set=ball, size=size)["value"]
     return float(100 * rows.median()) if len(rows) else math.nan
 
@@ -205,7 +205,7 @@ def judge_order(small: tuple[str, str], large: tuple[str, str]) -> Any:
 
 
 def share_bars(axis: Any, table: Any, method: str, balls: Any, sizes: dict[str, str]) -> None:
-    """Bars of shares by ball, with the printed ranges as lines."""
+    """Plot the shares for each ball as bars, and the printed ranges as lines."""
     names = list(balls)
     groups = {}
     for size, shown in sizes.items():
@@ -219,14 +219,14 @@ def share_bars(axis: Any, table: Any, method: str, balls: Any, sizes: dict[str, 
 
 
 def draw_3(table: Any) -> Any:
-    """Figure 3: gradient descent."""
+    """Plot Figure 3: gradient descent."""
     figure, (axis,) = panels(1, 3.6, 8.0)
     share_bars(axis, table, GD, GD_SHARES, {f"{s:.0%}": f"{s:.0%} of the data" for s in SHARES})
     return figure
 
 
 def draw_4(table: Any) -> Any:
-    """Figure 4: stochastic gradient descent."""
+    """Plot Figure 4: stochastic gradient descent."""
     figure, (axis,) = panels(1, 3.6, 8.0)
     share_bars(axis, table, SGD, SGD_SHARES, {PLAIN: PLAIN, LIBRARY: LIBRARY})
     return figure

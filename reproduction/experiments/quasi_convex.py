@@ -84,11 +84,11 @@ class SigmoidMean:
         self.L = SquaredSigmoid().smoothness * curvature
 
     def value(self, w: Array) -> float:
-        """The mean of (y - s)²."""
+        """Return the mean of (y - s)²."""
         return float(np.mean((self.y - 1 / (1 + np.exp(-(self.X @ w)))) ** 2))
 
     def gradient(self, w: Array) -> Array:
-        """Its gradient."""
+        """Return the gradient."""
         s = 1 / (1 + np.exp(-(self.X @ w)))
         return np.asarray(self.X.T @ (-2 * (self.y - s) * s * (1 - s))) / len(self.y)
 
@@ -158,17 +158,17 @@ def tasks(mode: Mode) -> list[Task]:
 
 
 def at_radius(method: str, radius: float) -> str:
-    """A setting in words."""
+    """Format the name of a setting."""
     return f"{method.removeprefix('FWLS, ')}, r = {radius:g}"
 
 
 def part_settings(table: Any, part: str, rule: Rule) -> list[Setting]:
-    """The median slope over starts, for each search and radius."""
+    """Return the median slope over starts, for each line search and radius."""
     return by_group(select(table, part=part), ["method", "radius"], rule, at_radius)
 
 
 def judge_slope(part: str, paper: float) -> Any:
-    """A printed slope."""
+    """Judge a printed slope."""
 
     def judge(table: Any) -> Finding:
         rows = select(table, problem="squared sigmoid")

@@ -59,21 +59,21 @@ class Rows:
         self.unit = 1.0 / (2.0 * float(np.mean(np.einsum("ij,ij->i", self.X, self.X))))
 
     def some(self, w: Array, S: Array) -> Array:
-        """The sum of the gradients of the rows S."""
+        """Return the sum of the gradients of the rows S."""
         X = self.X[S]
         return np.asarray(2.0 * (X.T @ (X @ w - self.y[S])))
 
     def counted(self, w: Array, S: Array) -> Array:
-        """The same, from the Gram matrix where S is all rows."""
+        """Return the sum of gradients, from the Gram matrix if S contains all rows."""
         return self.some(w, S) if len(S) < self.n else self.n * self.problem.gradient(w)
 
     def one(self, w: Array, i: int) -> Array:
-        """The gradient of one row."""
+        """Return the gradient of one row."""
         x = self.X[i]
         return np.asarray((2.0 * (float(x @ w) - self.y[i])) * x)
 
     def spa(self, ball: LpBall, seed: int) -> Iterator[Array]:
-        """Stochastic PA as printed."""
+        """Yield the iterates of stochastic PA as printed."""
         whole = np.arange(self.n)
 
         def draw(t: int, size: int) -> Array:
@@ -127,7 +127,7 @@ def counts(mode: Mode, name: str, rho: float) -> Task:
 
 
 def sgd(rows: Rows, ball: LpBall, best: Any, places: Array, c: float, **place: Any) -> Iterator[Row]:
-    """Steps and projections of one run until it converges, judged at ``places``."""
+    """Return the numbers of steps and projections until convergence, tested at ``places``."""
     calls, due, losses = [0], set(places.tolist()), list[float]()
 
     def values() -> Iterator[float]:
@@ -196,7 +196,7 @@ def spa_seconds(rows: Any, at: float) -> Any:
 
 
 def sgd_seconds(rows: Any, steps: float, calls: float) -> Any:
-    """Seconds of SGD with so many steps and projections, in each round."""
+    """Return the seconds of SGD for given numbers of steps and projections, in each round."""
     names = ("seconds of 1,000 SGD steps", "seconds a projection")
     step, projection = (select(rows, measure=m).sort_values("round")["value"].to_numpy() for m in names)
     n = min(len(step), len(projection))

@@ -37,7 +37,7 @@ class Stream:
         self.root = problem.vectors * np.sqrt(np.maximum(problem.values, 0.0) / 2)
 
     def gradient(self, w: Array, m: int, rng: np.random.Generator) -> Array:
-        """The mean gradient of m rows that nobody has seen before."""
+        """Return the mean gradient of m new rows."""
         delta = w - self.w0
         a = self.S @ delta
         q = float(delta @ a)

@@ -1,4 +1,4 @@
-"""Theorem 1: bounds (1) to (3), and what the perturbation h = f + theta <xi, w> brings."""
+"""Theorem 1: bounds (1) to (3), and the effect of the perturbation h = f + theta <xi, w>."""
 
 from __future__ import annotations
 
@@ -95,17 +95,17 @@ def perturbed(mode: Mode, rho: float) -> Task:
 
 
 def tasks(mode: Mode) -> list[Task]:
-    """All checks, on the packaged data."""
+    """Return the tasks of all checks, on the packaged data."""
     return [*(bounds(mode, rho) for rho in RHOS), *(perturbed(mode, rho) for rho in RHOS)]
 
 
 def above_epsilon(table: Any) -> Any:
-    """Rows of runs on h."""
+    """Select the rows of runs on h."""
     return table[table["epsilon"] > 0]
 
 
 def remarks(table: Any) -> list[str]:
-    """How iterations to epsilon grow, which is the rate that a user sees; and the growth of the constant."""
+    """Judge how the iterations to epsilon grow, which is the observed rate, and how the constant grows."""
     out = []
     rows = select(above_epsilon(table), measure="iterations to ε")
     powers = []

@@ -101,7 +101,7 @@ def time_factors(table: Any, slow: str, rule: Rule, problem: str = "regression")
 
 
 def judge_regression(paper: float, *slow: str) -> Any:
-    """A printed factor on regression."""
+    """Judge a printed factor on regression."""
 
     def judge(table: Any) -> Finding:
         found = [s for name in slow for s in time_factors(table, name, factor_rule(paper))]
@@ -217,7 +217,7 @@ def loss_panel(axis: Any, table: Any, problem: str, features: str, title: str) -
 
 
 def draw_2(table: Any) -> Any:
-    """Figure 2: loss against time."""
+    """Plot Figure 2: loss against time."""
     figure, (a, b, c) = panels(3)
     loss_panel(a, table, "regression", "standardised", "(a) PA and FW, regression, l₂, ρ = 0.5")
     gradient_descent.loss_panel(b, table, "standardised", "(b) PA and GD, l₂, ρ = 0.5")
@@ -226,7 +226,7 @@ def draw_2(table: Any) -> Any:
 
 
 def draw_6(table: Any) -> Any:
-    """Figure 6: the same for regression and completion."""
+    """Plot Figure 6: loss against time for regression and completion."""
     figure, (a, b) = panels(2, 3.6, 5.0)
     loss_panel(a, table, "regression", "raw", "(a) regression, l₂, raw features, ρ = 0.2")
     loss_panel(b, table, "completion", "", "(b) completion, Schatten-2, ρ = 0.9")
@@ -234,7 +234,7 @@ def draw_6(table: Any) -> Any:
 
 
 def draw_8(table: Any) -> Any:
-    """Figure 8: PA against gradient descent, and the stochastic methods on both balls."""
+    """Plot Figure 8: PA against gradient descent, and the stochastic methods on both balls."""
     figure, (a, b, c) = panels(3)
     gradient_descent.loss_panel(a, table, "raw", "(a) PA and GD, raw features, ρ = 0.05")
     stochastic.loss_panel(b, table, "l₂", "(b) SPA and SGD, l₂, ρ = 0.9")

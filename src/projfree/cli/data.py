@@ -37,10 +37,10 @@ def _find_file(name: str) -> str | None:
     if name in PACKAGED:
         return str(resources.files("projfree.datasets") / "files" / DATA_SETS[name][1])
     try:
-        found = find_local(SOURCES[name]) or cache_path(SOURCES[name])
+        path = find_local(SOURCES[name]) or cache_path(SOURCES[name])
     except ImportError:  # without pooch there is no cache
         return None
-    return str(found) if found.is_file() else None
+    return str(path) if path.is_file() else None
 
 
 @app.command("list", epilog="Example:\n\nprojfree data list")

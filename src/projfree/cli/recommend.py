@@ -63,8 +63,8 @@ def _new_users(model: Any, columns: tuple[Any, ...], n: int) -> Iterator[Any]:
     users, items, values = columns
     for user in dict.fromkeys(users.tolist()):
         own = users == user
-        found, scores = model.fold_in((items[own], values[own]), n=n)
-        yield _to_frame(np.array([user]), found[None], scores[None])
+        recommended, scores = model.fold_in((items[own], values[own]), n=n)
+        yield _to_frame(np.array([user]), recommended[None], scores[None])
 
 
 def _to_frame(users: Any, items: Any, scores: Any) -> Any:

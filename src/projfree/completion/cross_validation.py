@@ -162,8 +162,8 @@ random_state
 
     def _folds(self, triples: RatingTriples, groups: Any, seed: int) -> list[tuple[Array, Array]]:
         """Return the training and test ratings of each fold, without repeated or zero-weight ratings."""
-        whole = self.cv is None or isinstance(self.cv, int | np.integer)
-        splitter = KFold(self.cv or 5, shuffle=True, random_state=seed) if whole else check_cv(self.cv)
+        shuffle = self.cv is None or isinstance(self.cv, int | np.integer)
+        splitter = KFold(self.cv or 5, shuffle=True, random_state=seed) if shuffle else check_cv(self.cv)
         last, parts = triples.latest(), splitter.split(np.zeros(len(triples.values)), triples.values, groups)
         return [(last[np.isin(last, rows)], last[np.isin(last, held)]) for rows, held in parts]
 

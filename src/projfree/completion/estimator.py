@@ -377,14 +377,14 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         self.n_iter_, self.strength_ = state.t, float(state.strength)
         if math.isnan(self.strength_):  # the time limit was reached before the first sweep
             self.strength_ = max_strength(f)
-        found = Factors.of_point(f, state.x, state.sigma).with_exact_sigma(f)
+        fitted = Factors.of_point(f, state.x, state.sigma).with_exact_sigma(f)
         if not state.t:
             with deadline(None, ignore_outer=True):
-                found = found.with_offsets(np.asarray(f.open().evaluate(found.point(f), tangent=False).intercept))
-        norm = found.norm(f.p)
+                fitted = fitted.with_offsets(np.asarray(f.open().evaluate(fitted.point(f), tangent=False).intercept))
+        norm = fitted.norm(f.p)
         # The solution of a penalised problem also minimises over the ball of its own norm.
         self.radius_ = max(norm * (1.0 + 1e-12), f.min_radius) if self.radius is None else float(self.radius)
-        self._set_certified_model(CertifiedModel(found.scaled_into_ball(f.p, self.radius_)))
+        self._set_certified_model(CertifiedModel(fitted.scaled_into_ball(f.p, self.radius_)))
         into.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt(f"interrupted after {self.n_iter_} sweeps")
@@ -398,15 +398,15 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             )
         if self.certify:
             announce(others, "certificate")
-            del found, state  # to free memory: they are as large as the model
+            del fitted, state  # to free memory: they are as large as the model
             f.entries.regressions.clear()
             with deadline(None, ignore_outer=True):
                 into._set_certified_model(certify(f, self.factors_, self.radius_, sharp=self.certify == "sharp"))
 
-    def _set_certified_model(self, found: CertifiedModel) -> None:
+    def _set_certified_model(self, model: CertifiedModel) -> None:
         """Set the attributes of a model and its certificate at once, so that Ctrl-C cannot come between them."""
-        proved = {f"{name}_": value for name, value in found._asdict().items()}
-        self.__dict__.update(proved | {"norm_": found.factors.norm(self.settings_.p)})
+        attributes = {f"{name}_": value for name, value in model._asdict().items()}
+        self.__dict__.update(attributes | {"norm_": model.factors.norm(self.settings_.p)})
 
     def _select_penalty(self, callbacks: list[Any]) -> tuple[float, float, Factors | None]:
         """Choose the strength, the weight of implicit features and the model on a validation set.
@@ -442,17 +442,17 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
             if not math.isfinite(self.value_):
                 with deadline(None, ignore_outer=True):
                     self._set_certified_model(certify(f, self.factors_, self.radius_, sharp=False))
-            known = CertifiedModel(self.factors_, self.value_, self.bound_, self.relative_gap_)
-            if known.relative_gap <= tol:
+            current = CertifiedModel(self.factors_, self.value_, self.bound_, self.relative_gap_)
+            if current.relative_gap <= tol:
                 return self
             if expired():
-                warn_about_gap(self, Status.TIME_LIMIT, 0, known.relative_gap, tol)
+                warn_about_gap(self, Status.TIME_LIMIT, 0, current.relative_gap, tol)
                 return self
             announce(callbacks, "convex solver")
-            found, result = reduce_gap(f, known, self.radius_, tol, callbacks, max_iter)
-            if found.factors is not known.factors:
-                self.strength_ = estimate_strength(f, found.factors)  # for `fold_in` and `partial_fit`
-            self._set_certified_model(found)
+            improved, result = reduce_gap(f, current, self.radius_, tol, callbacks, max_iter)
+            if improved.factors is not current.factors:
+                self.strength_ = estimate_strength(f, improved.factors)  # for `fold_in` and `partial_fit`
+            self._set_certified_model(improved)
             raise_if_interrupted(result)
             if not (result.status.converged or result.status is Status.CALLBACK or self.relative_gap_ <= tol):
                 warn_about_gap(self, result.status, result.n_iter, self.relative_gap_, tol)
@@ -553,7 +553,7 @@ def _is_triple(values: Any, *kinds: type) -> bool:
 def _is_compressed(table: FeatureTable | Ratings, lines: int) -> bool:
     """Return whether the arrays form a valid CSR matrix of finite values."""
     indptr, indices, values = table.indptr, table.indices, table.values
-    whole = indptr.dtype.kind == indices.dtype.kind == "i" and indptr.shape == (lines + 1,)
-    ordered = whole and indptr[0] == 0 and bool((np.diff(indptr) >= 0).all()) and indptr[-1] == len(indices)
+    valid = indptr.dtype.kind == indices.dtype.kind == "i" and indptr.shape == (lines + 1,)
+    ordered = valid and indptr[0] == 0 and bool((np.diff(indptr) >= 0).all()) and indptr[-1] == len(indices)
     inside = ordered and (not len(indices) or (int(indices.min()) >= 0 and int(indices.max()) < table.shape[1]))
     return inside and values.shape == indices.shape and bool(np.isfinite(values).all())

@@ -137,10 +137,10 @@ def read_features(name: str, given: Any, column: Any) -> tuple[Array, Any, tuple
     labels = check_labels(f"{name} ids", ids)
     if len(labels) != table.shape[0]:
         raise ValueError(f"`{name}` must have an id for each row, got {len(labels)} ids and {table.shape[0]} rows.")
-    found, counts = np.unique(labels, return_counts=True)
-    if len(found) < len(labels):
+    unique, counts = np.unique(labels, return_counts=True)
+    if len(unique) < len(labels):
         raise ValueError(
-            f"`{name}` must have one row for each id, got {shown(found[counts > 1][0])} {counts.max()} times."
+            f"`{name}` must have one row for each id, got {shown(unique[counts > 1][0])} {counts.max()} times."
         )
     return labels, table, names
 

@@ -197,8 +197,8 @@ class ColdStartFactors:
         more = np.zeros((n, len(mean)))
         if table is not None and self.regression is not None:
             regression, centre = self.regression
-            found = np.reshape(regression.predict(table.matrix), (n, -1)) - centre
-            offsets, more = found[:, 0], found[:, 1:]
+            predicted = np.reshape(regression.predict(table.matrix), (n, -1)) - centre
+            offsets, more = predicted[:, 0], predicted[:, 1:]
         return ColdStartFactors(np.ones(n, dtype=bool), offsets, mean + more, np.tile(mean, (n, 1)))
 
 

@@ -33,15 +33,15 @@ def check_labels(name: str, given: Any) -> Array:
     """Convert ids to an array of integers or of strings."""
     array = given if isinstance(given, list | tuple) else plain_array(name, given)
     if isinstance(array, list | tuple) or array.dtype.kind == "O":  # NumPy would convert numbers to text
-        found = list(array)
-        _refuse_missing(name, [is_missing(label) for label in found], found)
-        kinds = set(map(type, found))
+        labels = list(array)
+        _refuse_missing(name, [is_missing(label) for label in labels], labels)
+        kinds = set(map(type, labels))
         types = {"number" if issubclass(kind, Real) else kind.__name__ for kind in kinds - {bool}} | kinds & {bool}
         if len(types) > 1:
             names = " and ".join(sorted(kind.__name__ for kind in kinds))
             raise TypeError(f"`{name}` must be labels of one type, got {names}; convert them first, e.g. to strings.")
-        large = types == {"number"} and max(map(abs, found)) >= 2**63
-        array = np.asarray(found, np.float64) if large else plain_array(name, found)
+        large = types == {"number"} and max(map(abs, labels)) >= 2**63
+        array = np.asarray(labels, np.float64) if large else plain_array(name, labels)
     if array.ndim != 1:
         raise ValueError(f"`{name}` must be a vector of labels, got shape {array.shape}.")
     if array.dtype.kind in "iU":
@@ -51,13 +51,13 @@ def check_labels(name: str, given: Any) -> Array:
         raise TypeError(f"`{name}` must be labels, whole numbers or strings, got {got}; convert them to strings first.")
     _refuse_missing(name, np.isnan(array), array)
     large = np.abs(array) >= 2.0**63
-    whole = np.where(large, 0, array).astype(np.int64)
-    if (wrong := large | (whole != array)).any():
+    integers = np.where(large, 0, array).astype(np.int64)
+    if (wrong := large | (integers != array)).any():
         raise ValueError(
             f"`{name}` must be whole numbers below 2**63 or strings, got {shown(array[wrong][0])}; convert them to "
             "strings."
         )
-    return whole
+    return integers
 
 
 def _refuse_missing(name: str, missing: Any, labels: Any) -> None:
@@ -177,28 +177,28 @@ def _split_columns(X: Any, columns: Sequence[Any], form: str) -> list[Any]:
                 f"`X` has no column {missing[0]!r}; name its columns with `columns=(user, item, rating)`, "
                 f"got {shown(list(X.columns))}."
             )
-        found = [X[name].to_numpy() for name in columns if name in X.columns]
+        parts = [X[name].to_numpy() for name in columns if name in X.columns]
     elif is_sparse(X):
         if X.ndim != 2:
             raise _form_error(form, f"a sparse array of shape {X.shape}")
         table = X.tocoo()
-        found = [table.row, table.col, table.data]
+        parts = [table.row, table.col, table.data]
     elif isinstance(X, tuple) and all(np.ndim(part) == 1 for part in X) and not all(isinstance(x, tuple) for x in X):
-        found = list(X)
+        parts = list(X)
     elif isinstance(X, list | tuple) and all(isinstance(row, tuple | list) for row in X):
         lengths = {len(row) for row in X} or {2}
         if len(lengths) > 1:
             got = " and ".join(map(str, sorted(lengths)))
             raise ValueError(f"`X` must have rows of one length, got rows of {got}.")
-        found = [list(part) for part in zip(*X, strict=True)] or [[]] * lengths.pop()
+        parts = [list(part) for part in zip(*X, strict=True)] or [[]] * lengths.pop()
     else:
         table = plain_array("X", X)
         if table.ndim != 2:
             raise _form_error(form, f"shape {table.shape}")
-        found = list(table.T)
-    if len(found) not in (2, 3):
-        raise _form_error(form, f"{len(found)} columns")
-    return found
+        parts = list(table.T)
+    if len(parts) not in (2, 3):
+        raise _form_error(form, f"{len(parts)} columns")
+    return parts
 
 
 def _check_values(values: Any, n: int) -> Array:
@@ -264,11 +264,11 @@ class Ratings:
         first = np.repeat(self.indptr[rows] - np.cumsum(counts) + counts, counts)
         return np.repeat(np.arange(len(rows)), counts), self.indices[first + np.arange(len(first))]
 
-    def subset(self, kept: Array) -> Ratings:
-        """Select the ratings for which ``kept`` is True."""
-        counts = np.bincount(self.rows[kept], minlength=self.shape[0])
-        weight = None if self.weight is None else self.weight[kept]
-        return Ratings(np.append(0, np.cumsum(counts)), self.indices[kept], self.values[kept], weight, self.n_items)
+    def subset(self, mask: Array) -> Ratings:
+        """Select the ratings for which ``mask`` is True."""
+        counts = np.bincount(self.rows[mask], minlength=self.shape[0])
+        weight = None if self.weight is None else self.weight[mask]
+        return Ratings(np.append(0, np.cumsum(counts)), self.indices[mask], self.values[mask], weight, self.n_items)
 
     def __len__(self) -> int:
         return len(self.values)

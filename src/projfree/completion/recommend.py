@@ -128,10 +128,10 @@ def top_items(
     with closing(bars):
         for start in range(0, len(rows), size):
             block = rows[start : start + size]
-            found = scores(block)
+            block_scores = scores(block)
             if seen is not None:
-                found[seen.entries_of_rows(block)] = -np.inf
-            top_of_rows(found, np.full((len(block), top.shape[1]), -np.inf), top[start : start + size])
+                block_scores[seen.entries_of_rows(block)] = -np.inf
+            top_of_rows(block_scores, np.full((len(block), top.shape[1]), -np.inf), top[start : start + size])
             for bar in bars:
                 bar(None)  # type: ignore[arg-type]  # it counts calls
     return top
@@ -285,17 +285,17 @@ class Recommender:
         rows = self._find_labels(name, label, ids)
         # Compare rows of own @ other.T, which do not depend on the factorisation.
         values, vectors = np.linalg.eigh(other.T @ other)
-        whole = own @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-        lengths = np.linalg.norm(whole, axis=1, keepdims=True)
-        whole = np.divide(whole, lengths, out=np.zeros_like(whole), where=lengths > 0.0)
+        normalized = own @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+        lengths = np.linalg.norm(normalized, axis=1, keepdims=True)
+        normalized = np.divide(normalized, lengths, out=np.zeros_like(normalized), where=lengths > 0.0)
 
         def cosines(block: Array) -> Array:
-            found: Array = whole[block] @ whole.T
-            found[np.arange(len(block)), block] = -np.inf
-            return found
+            similarity: Array = normalized[block] @ normalized.T
+            similarity[np.arange(len(block)), block] = -np.inf
+            return similarity
 
         top = top_items(cosines, rows, n, len(ids))
-        sizes = np.clip(np.sum(whole[rows][:, None, :] * whole[top], axis=2), -1.0, 1.0)
+        sizes = np.clip(np.sum(normalized[rows][:, None, :] * normalized[top], axis=2), -1.0, 1.0)
         return (ids[top], sizes) if np.ndim(label) else (ids[top[0]], sizes[0])
 
     def _find_labels(self, name: str, label: Any, ids: Array) -> Array:

@@ -85,13 +85,13 @@ class SideInformation:
     @cached_property
     def gradients_at_zero(self) -> tuple[OnPattern, OnPattern]:
         """The gradients of the squares with respect to S and T at zero."""
-        found = []
+        gradients = []
         for known, lines, q in zip(self.targets, ("indices", "rows"), self.weights, strict=True):
             if known.values.strides == (0,):  # B alone, in which all have one weight
-                found.append(OnPattern(known.pattern, np.broadcast_to(-2.0 * self.implicit, len(known.values))))
+                gradients.append(OnPattern(known.pattern, np.broadcast_to(-2.0 * self.implicit, len(known.values))))
             else:
-                found.append(OnPattern(known.pattern, -2.0 * known.values * q[getattr(known.pattern, lines)]))
-        return found[0], found[1]
+                gradients.append(OnPattern(known.pattern, -2.0 * known.values * q[getattr(known.pattern, lines)]))
+        return gradients[0], gradients[1]
 
     def _parts(self, left: Array, right: Array) -> list[tuple[Array, Array, Array]]:
         """Return for S and for T the shared factors, the factors of side information, and their weights."""

@@ -46,8 +46,8 @@ def decode_columns(planes: Array, lowest: Array) -> Array:
 
     The original text has five decimals, so that dividing the integer by 1e5 gives the same float as reading the text.
     """
-    whole = sum(planes[k].astype(np.int64) << (8 * k) for k in range(len(planes))) + lowest[:, None]
-    return np.ascontiguousarray(whole.T) / 1e5
+    integers = sum(planes[k].astype(np.int64) << (8 * k) for k in range(len(planes))) + lowest[:, None]
+    return np.ascontiguousarray(integers.T) / 1e5
 
 
 def load_year(standardize: bool = True, *, download: bool = True) -> Dataset:

@@ -270,8 +270,8 @@ class ReducedLeastSquares:
             return cls(A, solve_triangular(A, 0.5 * form.b, trans=1), form.intercept)
         except LinAlgError:
             h, V = np.linalg.eigh(form.H)
-            kept = h > len(h) * np.finfo(np.float64).eps * h.max(initial=0.0)
-            root, V = np.sqrt(0.5 * h[kept]), V[:, kept]
+            positive = h > len(h) * np.finfo(np.float64).eps * h.max(initial=0.0)
+            root, V = np.sqrt(0.5 * h[positive]), V[:, positive]
             return cls(root[:, None] * V.T, _scale_rows(0.5 / root, V.T @ form.b), form.intercept)
 
     @classmethod

@@ -244,14 +244,14 @@ class UnpenalisedBlock:
         centred = self._norms(residual)
         for part in (others, ones, others):  # two rounds suffice: Giraud, Langou and Rozloznik (2005)
             residual, coordinates = self._project_out(residual, coordinates, part)
-        gone = self._norms(residual) <= COLLINEAR_TOL * centred
+        collinear = self._norms(residual) <= COLLINEAR_TOL * centred
         theta = float(np.linalg.norm(self.angles))
         n, k = self.basis.shape
         # Each basis vector rounds an entry a few times, relative to the centred column. The basis leaves the span by
         # the angle theta. A column that is set to zero misses its whole residual.
-        error = (UNIT * 8.0 * (k + 1) + 2.0 * theta + np.where(gone, COLLINEAR_TOL, 0.0)) * centred
+        error = (UNIT * 8.0 * (k + 1) + 2.0 * theta + np.where(collinear, COLLINEAR_TOL, 0.0)) * centred
         span_error = (UNIT * 3.0 * n + theta) * centred  # inner products of n terms
-        return Residuals(np.where(gone, 0.0, residual), coordinates, error, span_error)
+        return Residuals(np.where(collinear, 0.0, residual), coordinates, error, span_error)
 
     def _project_out(self, residual: Array, coordinates: Array, part: slice) -> tuple[Array, Array]:
         """Subtract the projection onto some of the basis vectors, and add its coordinates."""
