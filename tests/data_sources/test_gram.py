@@ -131,7 +131,7 @@ def test_sentences():
         as_data(Entries([0, 1], [1, 0], shape=(2, 2)), [4.0, 5.0]).gram()
     with pytest.raises(ValueError, match=r"`X` and `y` must have 3 columns .* got 2 and \(\)"):
         Gram(3).include(as_data(np.ones((2, 2)), np.ones(2)))
-    with pytest.raises(ValueError, match=r"`other` must have 3 columns .* got 2 and \(\)"):
+    with pytest.raises(ValueError, match=r"`X` and `y` must have 3 columns .* got 2 and \(\)"):
         Gram(3).merge(Gram(2))
     with pytest.raises(ValueError, match="This Gram has no rows yet; `add` some first"):
         Gram(3).quadratic()

@@ -73,55 +73,44 @@ class Gram:
     (3, [2.0], array(4.))
     """
 
-    #: The most rows of one product, whose terms may be added one after the other.
-    _product_rows = LANE_ROWS
-
-    def __init__(self, d: int, outputs: tuple[int, ...] = (), centre: Array | None = None) -> None:
+    def __init__(self, d: int, outputs: tuple[int, ...] = ()) -> None:
         self.d, self.outputs, self.n = d, outputs, 0
         width = d + math.prod(outputs)
-        self._centred = centre is not None  # moments of parts of a table about one centre can be added up
-        self.shift = np.zeros(width) if centre is None else centre
-        self.matrix = np.zeros((width + 1, width + 1))
+        self.shift, self.matrix = np.zeros(width), np.zeros((width + 1, width + 1))
+        self._product_rows = 0  # the most rows of one product, whose terms may be added one after the other
 
-    def include(self, data: LocalData) -> Gram:
-        """Append the rows of a data set; returns the same object."""
-        if data.scaling is not None:
-            return self.merge(data.gram())
-        if math.prod(data.shape(())) != self.d or data.y.shape[1:] != self.outputs:
-            raise ValueError(
-                f"`X` and `y` must have {self.d} columns and trailing shape {self.outputs} like the rows before them, "
-                f"got {data.shape(())[0]} and {data.y.shape[1:]}."
-            )
-        total = self._units_of(data)
-        if not self.n and not self._centred:
-            self.shift = np.concatenate((data.table_stats.centre, data.mean_target().ravel()))
+    @classmethod
+    def of(cls, data: LocalData, centre: Array | None = None) -> Gram:
+        """The moments of the rows of a table as it is stored, about their own centre by default."""
+        gram = cls(math.prod(data.shape(())), data.y.shape[1:])
+        total = min(max(float(data.total_weight or data.n), LEAST_WEIGHT), 1.0 / LEAST_WEIGHT)  # only ratios matter
+        if centre is None:
+            centre = np.concatenate((data.table_stats.centre, data.mean_target().ravel()))
 
         def weights(rows: slice, table: Any) -> Array:
             given = np.ones(table.shape[0]) if data.weight is None else data.weight[rows] * total
             return given[:, None]
 
-        # Only then, so that rows of which a read failed do not count in part.
-        added, rows = weighted_products(data, weights, self.shift, Moments(1, False), targets=True)
-        self._product_rows = max(self._product_rows, rows)
-        self.matrix, self.n = self.matrix + added[0], self.n + data.n
-        return self
+        sums, gram._product_rows = weighted_products(data, weights, centre, Moments(1, False), targets=True)
+        gram.n, gram.shift, gram.matrix = data.n, centre, sums[0]
+        return gram
 
-    def _units_of(self, data: LocalData) -> float:
-        """The sum of the weights of some rows; of the first ones only ratios matter, so it need not be extreme."""
-        total = float(data.n if data.total_weight is None else data.total_weight)
+    def include(self, data: Data) -> Gram:
+        """Append the rows of a data set; returns the same object."""
+        total = float(data.total_weight or data.n)
         if self.n and not LEAST_WEIGHT <= total <= 1.0 / LEAST_WEIGHT:
             raise ValueError(
                 f"`sample_weight` must have a sum between {LEAST_WEIGHT:g} and {1.0 / LEAST_WEIGHT:g} where rows are "
                 f"added to others, got {total:g}; multiply the weights of all rows by one number."
             )
-        return min(max(total, LEAST_WEIGHT), 1.0 / LEAST_WEIGHT)
+        return self.merge(data.gram())
 
     def merge(self, other: Gram) -> Gram:
         """Take in the rows of another one; returns the same object."""
         if (other.d, other.outputs) != (self.d, self.outputs):
             raise ValueError(
-                f"`other` must have {self.d} columns and trailing shape {self.outputs}, got {other.d} and "
-                f"{other.outputs}."
+                f"`X` and `y` must have {self.d} columns and trailing shape {self.outputs} like the rows before them, "
+                f"got {other.d} and {other.outputs}."
             )
         if not self.n:
             self.shift = other.shift.copy()

@@ -145,9 +145,7 @@ class LocalData(Data):
     def gram(self) -> Gram:
         if not self.column_stats.terms:
             raise TypeError(f"`gram` needs a table of features; {type(self).__name__} has observed entries.")
-        table = self.alike()
-        table.scaling = None
-        gram = Gram(math.prod(self.shape(())), self.y.shape[1:]).include(table)
+        gram = Gram.of(self)
         return gram if self.scaling is None else gram.standardized(*self.scaling)
 
     # ---------------------------------------------------------------- rows, targets and statistics
@@ -251,20 +249,19 @@ class LocalData(Data):
         return self.rows(rows).s
 
 
-def column_numbers(name: str, numbers: Any, data: Data) -> Array:
-    """One finite number for each column."""
-    columns = data.shape(())
-    if len(columns) != 1:
-        raise TypeError(f"{type(data).__name__} has no features to centre or scale; leave `centre` and `scale` out.")
-    out = all_finite(name, real_array(name, numbers)).astype(np.float64)
-    if out.shape != columns:
-        raise ValueError(f"`{name}` must have one entry for each of the {columns[0]} columns, got shape {out.shape}.")
-    return out
-
-
 def checked_scaling(data: Data, centre: Any, scale: Any) -> tuple[Array, Array]:
     """What to subtract from the columns of the table and to divide them by, for features that may be scaled already."""
-    centre, scale = column_numbers("centre", centre, data), column_numbers("scale", scale, data)
+    columns, numbers = data.shape(()), list[Array]()
+    if len(columns) != 1:
+        raise TypeError(f"{type(data).__name__} has no features to centre or scale; leave `centre` and `scale` out.")
+    for name, given in (("centre", centre), ("scale", scale)):
+        own = all_finite(name, real_array(name, given)).astype(np.float64)
+        if own.shape != columns:
+            raise ValueError(
+                f"`{name}` must have one entry for each of the {columns[0]} columns, got shape {own.shape}."
+            )
+        numbers.append(own)
+    centre, scale = numbers
     if scale.min() <= 0.0:
         j = int(np.argmin(scale))
         raise ValueError(f"`scale` must be positive, got {shown(scale[j])} for column {j}; use 1 to leave it.")

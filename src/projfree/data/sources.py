@@ -33,10 +33,10 @@ class FileVersion:
     def __init__(self, path: Path) -> None:
         self.path, self.status = path, _status(os.stat(path))
 
-    def check(self, descriptor: int | None = None) -> None:
-        """Raise ChangedError unless the file, or its open descriptor, is still this version."""
+    def check(self) -> None:
+        """Raise ChangedError unless the file is still this version."""
         try:
-            now = _status(os.stat(self.path) if descriptor is None else os.fstat(descriptor))
+            now = _status(os.stat(self.path))
         except FileNotFoundError:
             raise ChangedError(f"{self.path} has gone since it was opened; open the data anew.") from None
         if now != self.status:
@@ -92,24 +92,20 @@ class Source(ABC):
 
 
 class SourceSubset(Source):
-    """Some rows of another source, in increasing order, and some of its columns; all by default."""
+    """Some rows of another source, in increasing order."""
 
-    def __init__(self, source: Source, rows: Array | None = None, columns: Sequence[int] | None = None) -> None:
-        self.source, self.rows = source, rows
-        self.kept = list(range(source.d)) if columns is None else list(columns)
-        self.name, self.n, self.d = source.name, source.n if rows is None else len(rows), len(self.kept)
+    def __init__(self, source: Source, rows: Array) -> None:
+        self.source, self.rows, self.n = source, rows, len(rows)
+        self.name, self.d, self.columns = source.name, source.d, source.columns
         self.dtype, self.fortran, self.run = source.dtype, source.fortran, source.run
-        self.columns = None if source.columns is None else [source.columns[j] for j in self.kept]
 
     def tables(self, ranges: Ranges) -> Iterator[Array]:
-        chunks = [self._runs(np.arange(a, b) if self.rows is None else self.rows[a:b]) for a, b in ranges]
+        chunks = [self._runs(self.rows[a:b]) for a, b in ranges]
         tables = self.source.tables([(int(run[0]), int(run[-1]) + 1) for runs in chunks for run in runs])
         for (start, stop), runs in zip(ranges, chunks, strict=True):
             out, done = self._empty(stop - start), 0
             for run in runs:
-                table = next(tables)
-                table = table if len(table) == len(run) else table[run - run[0]]
-                out[done : done + len(run)] = table if self.d == self.source.d else table[:, self.kept]
+                out[done : done + len(run)] = next(tables)[run - run[0]]
                 done += len(run)
             yield out
 
@@ -122,7 +118,7 @@ class SourceSubset(Source):
         self.source.check()
 
     def place(self, row: int, column: int) -> str:
-        return self.source.place(row if self.rows is None else int(self.rows[row]), self.kept[column])
+        return self.source.place(int(self.rows[row]), column)
 
 
 class SliceSource(Source):
@@ -179,7 +175,7 @@ class NpySource(Source):
     def tables(self, ranges: Ranges) -> Iterator[Array]:
         self.check()
         with open(self.version.path, "rb") as file:
-            self.version.check(file.fileno())  # another file may have come to this path in between
+            self.check()  # another file may have come to this path in between
             for start, stop in ranges:
                 if self.fortran:
                     columns = [self._numbers(file, j * self.n + start, stop - start) for j in range(self.d)]
@@ -193,7 +189,7 @@ class NpySource(Source):
         file.seek(self.offset + first * self.stored.itemsize)
         numbers: Array = np.fromfile(file, self.stored, count)
         if len(numbers) < count:
-            self.version.check(file.fileno())  # cut off while it was read
+            self.check()  # cut off while it was read
             raise ValueError(f"{self.name} ends {count - len(numbers)} numbers too early.")
         return numbers
 
@@ -245,19 +241,18 @@ class ParquetSource(Source):
 
     def tables(self, ranges: Ranges) -> Iterator[Array]:
         batch: Any = None  # the rows from `first` to `last`
-        first, last, batches = 0, -1, iter(())
+        batches: Iterator[Any] = iter(())
+        first, last = 0, -1
         for start, stop in ranges:
             group = bisect_right(self.starts, start) - 1
             if self.starts[group] > last:  # groups in between are left out
                 batches, last = self._batches(group, self.columns), self.starts[group]
             table, row = self._empty(stop - start), start
             while row < stop:
-                if row >= last:
-                    batch = next(batches, None)
-                    if batch is None:
+                while row >= last:
+                    if (batch := next(batches, None)) is None:
                         raise ValueError(f"{self.name} ends after row {last}, before the {self.n} that it declares.")
                     first, last = last, last + len(batch)
-                    continue
                 part = batch.slice(row - first, stop - row)
                 for j, name in enumerate(self.columns):
                     table[row - start : row - start + len(part), j] = self._numbers(part, name, row)
@@ -267,17 +262,16 @@ class ParquetSource(Source):
     def _batches(self, group: int, columns: Sequence[str]) -> Iterator[Any]:
         """Batches from a row group on, to the end of the last file."""
         first, within = self.groups[group]
-        for i, version in enumerate(self.versions[first:], first):
+        for version in self.versions[first:]:
             version.check()
             try:
                 file = open_parquet(version.path)
-                groups = range(within if i == first else 0, file.num_row_groups)
-                yield from file.iter_batches(
-                    max(1024, BATCH_BYTES // (8 * self.d)), list(groups), columns=list(columns)
-                )
+                groups = list(range(within, file.num_row_groups))
+                yield from file.iter_batches(max(1024, BATCH_BYTES // (8 * self.d)), groups, columns=list(columns))
             except OSError as error:
                 version.check()
                 raise ValueError(f"{version.path} cannot be decoded: {shown(str(error))}") from error
+            within = 0
 
     def _numbers(self, batch: Any, name: str, row: int) -> Array:
         """A column of a batch whose first row is row ``row`` of the source."""

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from projfree.checks import Array, count, is_sparse, plain_array, real_array
 from projfree.data.column_stats import ColumnStats
 from projfree.data.rows import MOST_BLOCKS, Blocks
-from projfree.data.tables import MemoryTable, assemble
+from projfree.data.tables import MemoryTable
 
 #: Entries of a block at least, so that they pay for its calls, and for each number of its adjoint, which is added up.
 BLOCK_ENTRIES, ADJOINT_ENTRIES = 1 << 17, 16
@@ -72,7 +72,8 @@ def canonical_rows(X: Any) -> sp.csr_array:
         rows = rows.copy() if np.shares_memory(rows.indices, getattr(own, "indices", rows.data)) else rows
         rows.sum_duplicates()
     dtype = np.float32 if rows.dtype.newbyteorder("=") == np.float32 else np.float64
-    return assemble(sp.csr_array, np.ascontiguousarray(rows.data, dtype=dtype), rows.indices, rows.indptr, rows.shape)
+    rows.data = np.ascontiguousarray(rows.data, dtype=dtype)
+    return rows
 
 
 class TaskData(SparseData):
@@ -127,4 +128,4 @@ def spread_out(X: Any, task: Array, tasks: int) -> sp.csr_array:
     index = np.int32 if max(d * tasks, n, table.nnz) <= np.iinfo(np.int32).max else np.int64
     columns = tasks * table.indices.astype(index)
     columns += np.repeat(task.astype(index), np.diff(table.indptr))
-    return assemble(sp.csr_array, table.data, columns, table.indptr.astype(index), (n, d * tasks))
+    return sp.csr_array((table.data, columns, table.indptr.astype(index)), (n, d * tasks))

@@ -85,7 +85,7 @@ class Table(LocalData):
                     residual, own = work(slice(tile, stop), *[part @ w for w in vectors])
                     sums[k] = own if sums[k] is None else sums[k] + own
                     if residual is not None:
-                        adjoint = (part.T if isinstance(part, np.ndarray) else transposed(part)) @ residual
+                        adjoint = part.T @ residual
                         adjoints[k] = adjoint if adjoints[k] is None else np.add(adjoints[k], adjoint, out=adjoint)
 
         kernel = compiled(work, self.d, cut) if self.nbytes >= NATIVE_BYTES else None
@@ -97,11 +97,12 @@ class Table(LocalData):
                 blocks = None if kernel is None else kernel.over(X, start)
                 if blocks is None:
                     kernel, blocks = None, partial(plain, start, X)
-                if threads == 1:
-                    blocks(first, last)
-                else:
-                    over_ranges(blocks, first, last, threads)
-        total, g = (_added(sums), _added(adjoints)) if kernel is None else kernel.total()
+                over_ranges(blocks, first, last, threads)
+        g: Any
+        if kernel is not None:
+            total, g = kernel.total()
+        else:
+            total, g = tree_sum(np.stack(sums)), None if adjoints[0] is None else tree_sum(np.stack(adjoints))
         return total, None if g is None else g.reshape(self.shape(work.outputs))
 
     def tables(self, nbytes: int = TILE_BYTES) -> Iterator[tuple[slice, Any]]:
@@ -250,41 +251,20 @@ class ChunkedData(Table):
         return part
 
 
-def _added(parts: list[Any]) -> Any:
-    """The sum of the parts of all blocks, None where there are none."""
-    return parts[0] if len(parts) == 1 or parts[0] is None else tree_sum(np.stack(parts))
-
-
 def over_ranges(work: Any, first: int, last: int, threads: int) -> None:
     """Call ``work(start, stop)`` on ranges of blocks in threads, a few for each: a call costs 50 microseconds."""
-    size = max(1, -(-(last - first) // (4 * threads)))
+    size = last - first if threads == 1 else -(-(last - first) // (4 * threads))
     starts = range(first, last, size)
     parallel_for(lambda i: work(starts[i], min(starts[i] + size, last)), len(starts), threads)
 
 
 def float_rows(X: Any, first: int, last: int) -> Any:
     """Neighbouring rows of a dense or compressed sparse table in float64, which are views where the table has such."""
-    if last - first == X.shape[0]:
-        return X.astype(np.float64, copy=False)
-    if not is_sparse(X):
-        return X[first:last].astype(np.float64, copy=False)
-    start, stop = X.indptr[first], X.indptr[last]
-    values, pointers = X.data[start:stop].astype(np.float64, copy=False), X.indptr[first : last + 1] - start
-    return assemble(type(X), values, X.indices[start:stop], pointers, (last - first, X.shape[1]))
-
-
-def transposed(part: Any) -> Any:
-    """The transpose of some rows, without a copy."""
-    if not is_sparse(part):
-        return part.T
-    from scipy.sparse import csc_array
-
-    return assemble(csc_array, part.data, part.indices, part.indptr, part.shape[::-1])
-
-
-def assemble(kind: Any, values: Array, indices: Array, pointers: Array, shape: tuple[int, int]) -> Any:
-    """A canonical CSR or CSC array of exactly these arrays; SciPy's constructor copies short views."""
-    table = kind(shape, dtype=values.dtype)
-    table.data, table.indices, table.indptr = values, indices, pointers
-    table.has_canonical_format = True
-    return table
+    part = X
+    if last - first < X.shape[0] and not is_sparse(X):
+        part = X[first:last]
+    elif last - first < X.shape[0]:  # slices and constructors of SciPy copy
+        part, start, stop = type(X)((last - first, X.shape[1])), X.indptr[first], X.indptr[last]
+        part.data, part.indices = X.data[start:stop], X.indices[start:stop]
+        part.indptr = X.indptr[first : last + 1] - start
+    return part.astype(np.float64, copy=False)

@@ -143,11 +143,11 @@ class DaskData(Data):
             return self._viewed(scaling=None).gram().standardized(*self.view.scaling)
         total = min(max(float(self.total_weight or self.n), LEAST_WEIGHT), 1.0 / LEAST_WEIGHT)
         mean = self.mean_target()
-        centre, outputs = np.concatenate([self._stats.centre, mean.ravel()]), mean.shape
+        centre = np.concatenate([self._stats.centre, mean.ravel()])
 
         def moments(data: LocalData) -> Gram:
             data.total_weight = total
-            return Gram(data.shape(())[0], outputs, centre).include(data)
+            return Gram.of(data, centre)
 
         gram: Gram = self._run(moments, Gram.merge)
         gram.n = self.n
