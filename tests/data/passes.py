@@ -152,6 +152,6 @@ def absolute_terms(pass_, sums, k):
     scale[by_output[layout.SLOPE]] = sums[by_output[layout.SLOPE_SIZE]]
     if pass_.offsets is not None:
         scale[-k:] = sums[by_output[layout.SLOPE_SIZE]]
-    s = np.broadcast_to(pass_.data.weights(slice(None)), N)
+    s = np.broadcast_to(pass_.data.rows(slice(None)).s, N)
     scale[by_output[layout.MEAN_IMAGE]] = s @ np.abs(pass_.keep[0]).reshape(N, k)
     return scale

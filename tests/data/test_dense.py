@@ -83,20 +83,20 @@ def test_samples_are_unbiased(weight, m):
     """The mean over all samples of m rows is the sum over all rows, exactly."""
     data = as_data(X[:5], Y[:5], weight)
     r = np.arange(5.0) ** 2
-    whole = data.adjoint(r * data.weights(slice(None)))
+    whole = data.adjoint(r * data.rows(slice(None)).s)
     parts = []
     for rows in map(np.array, itertools.combinations(range(5), m)):
         part = data.representative(rows)
         np.testing.assert_array_equal(part.y, Y[rows])
-        parts.append(part.adjoint(r[rows] * part.weights(slice(None))))
+        parts.append(part.adjoint(r[rows] * part.rows(slice(None)).s))
     np.testing.assert_allclose(np.mean(parts, axis=0), whole, rtol=1e-12)
 
 
 def test_weights_are_normalised_whatever_their_scale():
     for scale in (1.0, 1.7e308, 1e-300):
         data = as_data(X[:3], Y[:3], np.array([1.0, 0.0, 3.0]) / 3.0 * scale)
-        np.testing.assert_allclose(data.weights(slice(None)), [0.25, 0.0, 0.75], rtol=1e-15)
-    assert as_data(X[:4], Y[:4]).weights(slice(None)) == 0.25
+        np.testing.assert_allclose(data.rows(slice(None)).s, [0.25, 0.0, 0.75], rtol=1e-15)
+    assert as_data(X[:4], Y[:4]).rows(slice(None)).s == 0.25
 
 
 @pytest.mark.parametrize("kind", [int, bool, np.uint8, np.float16])

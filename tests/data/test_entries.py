@@ -71,7 +71,7 @@ def test_one_pass_serves_several_matrices():
 @pytest.mark.parametrize("weight", [False, True], ids=["plain", "weighted"])
 def test_mean_row_and_samples(weight):
     data = observed(weight=weight)
-    s = np.broadcast_to(data.weights(slice(None)), (data.n,))
+    s = np.broadcast_to(data.rows(slice(None)).s, (data.n,))
     np.testing.assert_allclose(data.column_stats.mean, data.adjoint(s), rtol=1e-14)
     singles = [data.representative(np.array([i])).column_stats.mean for i in range(data.n)]
     np.testing.assert_allclose(np.mean(singles, axis=0), data.column_stats.mean, rtol=1e-12)

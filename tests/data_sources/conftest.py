@@ -40,7 +40,7 @@ class Judge:
 
     def measures(self, data, A, size=None):
         size = np.abs(A) if size is None else size
-        s = np.broadcast_to(data.weights(slice(None)), len(A))
+        s = np.broadcast_to(data.rows(slice(None)).s, len(A))
         norms, own = np.linalg.norm(size, axis=1), data.column_stats
         if data.scaling is not None:  # bounds from the statistics of columns
             assert norms.max() <= own.row_norm * (1 + 1e-13) <= np.linalg.norm(size.max(axis=0)) * (1 + 1e-12)
@@ -51,7 +51,7 @@ class Judge:
         agree(data.column_stats.mean, s @ A, s @ size)
 
     def smoothness(self, data, A):
-        s = np.broadcast_to(data.weights(slice(None)), len(A))
+        s = np.broadcast_to(data.rows(slice(None)).s, len(A))
         for centred in (False, True):
             Z = A - (s @ A if centred else 0.0)
             top = np.linalg.eigvalsh((Z.T * s) @ Z)[-1]

@@ -88,8 +88,8 @@ def test_samples_are_unbiased(table, m):
         np.testing.assert_array_equal(part.y, y[rows])
         np.testing.assert_allclose(part.apply(np.ones(3)), X[rows].sum(axis=1), atol=1e-14)
         workspace.sample(m, rng).sweep(AsResidual(), [Point(np.ones(3))])
-        parts.append(part.adjoint(r[rows] * part.weights(slice(None))))
-    np.testing.assert_allclose(np.mean(parts, axis=0), data.adjoint(r * data.weights(slice(None))), atol=1e-13)
+        parts.append(part.adjoint(r[rows] * part.rows(slice(None)).s))
+    np.testing.assert_allclose(np.mean(parts, axis=0), data.adjoint(r * data.rows(slice(None)).s), atol=1e-13)
     workspace.sweep(AsResidual(), [Point(np.ones(3))])
     assert workspace.rows_read == 5 + len(parts) * m, "images and adjoints in one read"
 

@@ -29,7 +29,7 @@ def plain(f, w):
     bend = f.loss.second(full if f.outputs else full[:, 0], f.data.y).reshape(N, k, -1)
     bend = bend if f.loss.coupled else bend[:, :, :1] * np.eye(k)
     A = X if x.intercept is None else np.column_stack([X, np.ones(N)])
-    joint = np.einsum("i,iab,ic,id->cadb", np.broadcast_to(f.data.weights(slice(None)), N), bend, A, A)
+    joint = np.einsum("i,iab,ic,id->cadb", np.broadcast_to(f.data.rows(slice(None)).s, N), bend, A, A)
     size = A.shape[1] * k
     joint = joint.reshape(size, size)
     H, cross, own = joint[: D * k, : D * k], joint[: D * k, D * k :], joint[D * k :, D * k :]
@@ -85,7 +85,7 @@ def test_a_hessian_of_many_classes_takes_little_memory(many):
 
 def test_a_hull_of_many_classes_takes_little_memory(many):
     u = many.data.apply(np.full(many.shape, 0.1))
-    rows = Rows(many.data.y, many.data.weights(slice(None)))
+    rows = Rows(many.data.y, many.data.rows(slice(None)).s)
     step = HullSums(many.loss, (0.5, 0.1), np.zeros(60))
     images = u, 2.0 * u, u + 1.0
     assert peak(lambda: step.block(rows, *images)) < 80e6

@@ -77,17 +77,22 @@ def as_data(
     if client is not None or (type(X) is not np.ndarray and is_dask(X)):
         from projfree.data.dask import from_dask
 
-        there = from_dask(X, y, sample_weight, client, patience, columns, memory)
-        return there if centre is False and scale is False else _standardized(there, centre, scale)
-    if not isinstance(y, np.ndarray):
-        y = from_series("y", y)
-    if sample_weight is not None:
-        sample_weight = from_series("sample_weight", sample_weight)
-    if type(X) is np.ndarray and columns is None:  # by far the most frequent
-        data: LocalData = DenseData(X, y, sample_weight, threads)
+        data: Data = from_dask(X, y, sample_weight, client, patience, columns, memory)
     else:
-        data = _opened(X, y, sample_weight, columns, memory, threads)
-    return data if centre is False and scale is False else _standardized(data, centre, scale)
+        y = y if isinstance(y, np.ndarray) else from_series("y", y)
+        weight = None if sample_weight is None else from_series("sample_weight", sample_weight)
+        if type(X) is np.ndarray and columns is None:  # by far the most frequent
+            data = DenseData(X, y, weight, threads)
+        else:
+            data = _opened(X, y, weight, columns, memory, threads)
+    if centre is False and scale is False:
+        return data
+    own = data.column_stats
+    if isinstance(centre, bool):
+        centre = own.mean if centre else np.zeros(data.shape(()))
+    if isinstance(scale, bool):
+        scale = own.deviation(data.rounding_units, 1.0) if scale else np.ones(data.shape(()))
+    return data.standardized(centre, scale)
 
 
 def _opened(
@@ -112,15 +117,6 @@ def _opened(
 
         return SparseData(X, y, sample_weight, threads, names)
     return DenseData(X, y, sample_weight, threads, names)
-
-
-def _standardized(data: Data, centre: Any, scale: Any) -> Data:
-    own = data.column_stats
-    if isinstance(centre, bool):
-        centre = own.mean if centre else np.zeros(data.shape(()))
-    if isinstance(scale, bool):
-        scale = own.deviation(data.rounding_units, 1.0) if scale else np.ones(data.shape(()))
-    return data.standardized(centre, scale)
 
 
 NUMERIC = "fiub"

@@ -150,7 +150,7 @@ class EntriesData(LocalData):
     @cached_property
     def column_stats(self) -> ColumnStats:  # type: ignore[override]  # found when it is first asked for
         # A^T S A is diagonal, with the weight of each place; centring only lowers the eigenvalues.
-        mean = self.scatter(np.array(np.broadcast_to(self.weights(slice(None)), (self.n,))))
+        mean = self.scatter(np.array(np.broadcast_to(self.rows(slice(None)).s, (self.n,))))
         at = getattr(mean, "values", mean)
         one = np.ones(())
         return ColumnStats(self.n, mean, 1.0, at, at, one, at, one, one, row_norm=1.0, mean_square=1.0, terms=0)

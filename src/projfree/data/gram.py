@@ -27,8 +27,8 @@ GRAM_SIDE = 3_000
 #: Rows that are shifted and multiplied at a time: enough to pay for adding a d x d matrix, few enough for the cache.
 LANE_ROWS = 1024
 
-#: ``h(rows, table)``, with ``rows`` a slice and their features: non-negative weights of shape ``(rows, m)``.
-RowWeights = Callable[[slice, Any], Array]
+#: ``h(rows)``, with ``rows`` a slice: non-negative weights of shape ``(rows, m)``, or more columns than are looked at.
+RowWeights = Callable[[slice], Array]
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,8 @@ class Gram:
         if centre is None:
             centre = np.concatenate((data.table_stats.centre, data.mean_target().ravel()))
 
-        def weights(rows: slice, table: Any) -> Array:
-            given = np.ones(table.shape[0]) if data.weight is None else data.weight[rows] * total
-            return given[:, None]
+        def weights(rows: slice) -> Array:
+            return np.ones(rows.stop - rows.start) if data.weight is None else data.weight[rows] * total
 
         sums, gram._product_rows = weighted_products(data, weights, centre, Moments(1, False), targets=True)
         gram.n, gram.shift, gram.matrix = data.n, centre, sums[0]
@@ -221,7 +220,7 @@ def weighted_products(
                     own = slice(first, min(first + size, (k + 1) * step, table.shape[0]))
                     part, rows = table[own], slice(start + own.start, start + own.stop)
                     y = data.y[rows].reshape(part.shape[0], -1) if targets else np.empty((part.shape[0], 0))
-                    roots, some = np.sqrt(h(rows, part)), wanted.select(part)
+                    roots, some = np.sqrt(h(rows).reshape(part.shape[0], -1)), wanted.select(part)
                     product = _sparse_product if is_sparse(table) else _dense_product
                     for j in range(wanted.weights):
                         lanes[k, j] += product(some, y, roots[:, j], shift)

@@ -94,14 +94,6 @@ class LocalData(Data):
         divided: Array = w if self.scaling is None else (w.T / self.scaling[1]).T
         return divided
 
-    def image_of(self, table: Any, w: Array) -> Array:
-        """The image of ``w`` on some rows of the table."""
-        if not w.any():
-            return np.zeros((table.shape[0], *w.shape[len(self.shape(())) :]))
-        inner = self._divided(w).reshape(table.shape[1], *w.shape[len(self.shape(())) :])
-        image: Array = table @ inner
-        return image if self.scaling is None else image - self.scaling[0] @ inner
-
     def apply(self, w: Array) -> Array:
         """The image A w, in one pass."""
         outputs = w.shape[len(self.shape(())) :]
@@ -156,7 +148,7 @@ class LocalData(Data):
         # The order in which BLAS adds depends on its threads, but few numbers are multiplied by one.
         with single_blas_thread(128 * self.n * self.shape(())[0] > TILE_BYTES):
             for rows, table in self.tables():
-                part = ColumnStats.of(table, self.weights(rows), rows.start, self.n)
+                part = ColumnStats.of(table, self.rows(rows).s, rows.start, self.n)
                 if not np.isfinite(part.row_norm):
                     raise self.not_finite(rows, table) or ValueError(
                         f"`X` has entries as large as {shown(abs(table).max())}; rescale its columns."
@@ -220,7 +212,7 @@ class LocalData(Data):
         data = self.alike()
         data.y = convert(self.y)
         if reweight is not None:
-            weight = self.weights(slice(None)) * reweight(self.y)
+            weight = self.rows(slice(None)).s * reweight(self.y)
             data.total_weight = float(np.sum(weight)) * (self.n if self.total_weight is None else self.total_weight)
             data.weight = checked_weights(weight, self.n)
             data.measure()
@@ -243,10 +235,6 @@ class LocalData(Data):
         """What a step is told about a block of rows."""
         places = None if self.places is None else (self.places[0][rows], self.places[1][rows])
         return Rows(self.y[rows], 1.0 / self.n if self.weight is None else self.weight[rows], places)
-
-    def weights(self, rows: slice) -> Array | float:
-        """The normalised weights of some rows, as something to multiply with."""
-        return self.rows(rows).s
 
 
 def checked_scaling(data: Data, centre: Any, scale: Any) -> tuple[Array, Array]:

@@ -97,7 +97,10 @@ class Table(LocalData):
                 blocks = None if kernel is None else kernel.over(X, start)
                 if blocks is None:
                     kernel, blocks = None, partial(plain, start, X)
-                over_ranges(blocks, first, last, threads)
+                if threads == 1:
+                    blocks(first, last)
+                else:
+                    over_ranges(blocks, first, last, threads)
         g: Any
         if kernel is not None:
             total, g = kernel.total()
@@ -253,7 +256,7 @@ class ChunkedData(Table):
 
 def over_ranges(work: Any, first: int, last: int, threads: int) -> None:
     """Call ``work(start, stop)`` on ranges of blocks in threads, a few for each: a call costs 50 microseconds."""
-    size = last - first if threads == 1 else -(-(last - first) // (4 * threads))
+    size = -(-(last - first) // (4 * threads))
     starts = range(first, last, size)
     parallel_for(lambda i: work(starts[i], min(starts[i] + size, last)), len(starts), threads)
 

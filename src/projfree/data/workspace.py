@@ -55,7 +55,9 @@ class Workspace(ABC):
 
     @abstractmethod
     def moments(self, step: Step, x: Point, wanted: Moments) -> Any:
-        """Weighted products of features, the weights being what ``step`` returns as residuals at ``x``; one read.
+        """Weighted products of features, the weights being what ``step`` returns as residuals at ``x``.
+
+        One read, and another one where the predictions of ``x`` are not kept.
 
         Where ``wanted.factors``, a copy of the columns of all rows (CSC or in Fortran order; if centred, any constant
         may be subtracted from a column) and their weights; None where that takes more than a read.
@@ -126,25 +128,24 @@ class LocalWorkspace(Workspace):
 
     def moments(self, step: Step, x: Point, wanted: Moments) -> Any:
         with get_lock(self):
-            data, held = self.data, self.holds(x)
+            data, columns = self.data, None
             if wanted.factors:
                 features = slice(None) if wanted.features is None else wanted.features
                 columns = data.scaled_columns(features, centred=wanted.centred)
                 if columns is None:
                     return None
-                if not held:
-                    self.sweep(FormImages(), [x], keep=True)
-                return columns, np.asarray(step.block(data.rows(slice(0, data.n)), self._image(x))[0])
-            image = self._image(x) if held else None
-            self._count(data.n)
+            if not self.holds(x):
+                self.sweep(FormImages(), [x], keep=True)
+            image = self._image(x)
 
-            def weights(rows: slice, table: Any) -> Array:
-                """The residuals of the step, whose predictions are formed in the same read where they are not held."""
-                own = data.image_of(table, x.w) if image is None else image[rows]
-                residual = step.block(data.rows(rows), own)[0]
+            def weights(rows: slice) -> Array:
+                residual = step.block(data.rows(rows), image[rows])[0]
                 assert residual is not None
-                return residual.reshape(len(residual), -1)[:, : wanted.weights]
+                return residual
 
+            if wanted.factors:
+                return columns, weights(slice(0, data.n))
+            self._count(data.n)
             return data.second_moments(weights, wanted)
 
     def _parts(self, x: Point) -> list[tuple[float, Point]]:
@@ -166,8 +167,7 @@ class LocalWorkspace(Workspace):
 
     def _drop(self, points: Sequence[Point]) -> None:
         """Forget the predictions that were used least recently, but not those of the points that are in use."""
-        used = {x.handle for x in points}
-        for handle in [handle for handle in self._images if handle not in used]:
-            if len(self._images) <= MOST_IMAGES:
-                return
-            del self._images[handle]
+        used = [x.handle for x in points]
+        for handle in list(self._images):
+            if len(self._images) > MOST_IMAGES and handle not in used:
+                del self._images[handle]
