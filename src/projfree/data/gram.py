@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -204,31 +205,29 @@ def weighted_products(
     """
     columns, width, most = math.prod(data.shape(())), len(shift) + 1, 0
     lanes = np.zeros((LANES, wanted.weights, width, width))
+
+    def add(table: Any, start: int, step: int, size: int, k: int) -> None:
+        """Add the products of the k-th ``step`` rows of a table that begins at row ``start``, ``size`` at a time."""
+        for first in range(k * step, min((k + 1) * step, table.shape[0]), size):
+            if expired():
+                raise Expired
+            part = table[first : min(first + size, (k + 1) * step)]
+            rows = slice(start + first, start + first + part.shape[0])
+            y = data.y[rows].reshape(part.shape[0], -1) if targets else np.empty((part.shape[0], 0))
+            roots, some = np.sqrt(h(rows)).reshape(part.shape[0], -1), wanted.select(part)
+            product = _sparse_product if is_sparse(table) else _dense_product
+            for j in range(wanted.weights):
+                lanes[k, j] += product(some, y, roots[:, j], shift)
+
     with single_blas_thread():
         for rows, table in data.tables(max(CHUNK_BYTES, 8 * columns * LANES * LANE_ROWS)):
-            count = rows.stop - rows.start
+            count = table.shape[0]
             step = -(-count // max(1, min(LANES, -(-count // LANE_ROWS))))  # one lane where one product has all rows
             # A row takes about four numbers for each of its weights.
             size = min(step, max(64, CHUNK_BYTES // (32 * wanted.weights)))
             size = size if is_sparse(table) else min(size, LANE_ROWS)
             most = max(most, size)
-
-            def lane(k: int, start: int = rows.start, table: Any = table, step: int = step, size: int = size) -> None:
-                for first in range(k * step, min((k + 1) * step, table.shape[0]), size):
-                    if expired():
-                        raise Expired
-                    own = slice(first, min(first + size, (k + 1) * step, table.shape[0]))
-                    part, rows = table[own], slice(start + own.start, start + own.stop)
-                    y = data.y[rows].reshape(part.shape[0], -1) if targets else np.empty((part.shape[0], 0))
-                    roots, some = np.sqrt(h(rows).reshape(part.shape[0], -1)), wanted.select(part)
-                    product = _sparse_product if is_sparse(table) else _dense_product
-                    for j in range(wanted.weights):
-                        lanes[k, j] += product(some, y, roots[:, j], shift)
-
-            if step < count:
-                parallel_for(lane, -(-count // step), data.threads)
-            else:
-                lane(0)
+            parallel_for(partial(add, table, rows.start, step, size), -(-count // step), data.threads)
     return tree_sum(lanes), most
 
 

@@ -145,8 +145,7 @@ class LocalData(Data):
     def measure(self) -> None:
         """Read all rows once: check that they are finite, and set `column_stats`."""
         stats = None
-        # The order in which BLAS adds depends on its threads, but few numbers are multiplied by one.
-        with single_blas_thread(128 * self.n * self.shape(())[0] > TILE_BYTES):
+        with single_blas_thread():
             for rows, table in self.tables():
                 part = ColumnStats.of(table, self.rows(rows).s, rows.start, self.n)
                 if not np.isfinite(part.row_norm):

@@ -89,9 +89,7 @@ class Table(LocalData):
                         adjoints[k] = adjoint if adjoints[k] is None else np.add(adjoints[k], adjoint, out=adjoint)
 
         kernel = compiled(work, self.d, cut) if self.nbytes >= NATIVE_BYTES else None
-        # The order in which BLAS adds depends on its threads, but few numbers are multiplied by one.
-        few = 128 * self.n * self.d * math.prod(work.outputs) <= TILE_BYTES
-        with closing(self._chunks(min(max(self.tile, TILE_ROWS), cut.rows))) as chunks, single_blas_thread(not few):
+        with closing(self._chunks(min(max(self.tile, TILE_ROWS), cut.rows))) as chunks, single_blas_thread():
             for start, X in chunks:
                 first, last = start // cut.rows, -(-(start + X.shape[0]) // cut.rows)
                 blocks = None if kernel is None else kernel.over(X, start)
