@@ -22,19 +22,10 @@ from projfree.data.workspace import LocalWorkspace, Workspace
 ROWS = 37
 
 
-class Opaque:
-    """A vector with an entry a row, of which nothing can be seen: no length, no entries, no conversion to an array."""
-
-    __array_ufunc__ = None
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Array:
-        raise TypeError("the rows of SealedData cannot be seen; go through `sweep`, `fold` or a method of the data.")
-
-
 class SealedData(Data):
     """A table for tests whose rows are out of reach, as those of a cluster or a device are.
 
-    Targets and weights are opaque; steps are pickled and unpickled before each use; sums are added over
+    It shows neither targets nor weights; steps are pickled and unpickled before each use; sums are added over
     other blocks than those of tables in memory; predictions are forgotten at random. What runs on it touches rows
     through the doors of a workspace alone, and must find what it finds on the same rows in memory, to rounding.
 
@@ -63,8 +54,7 @@ class SealedData(Data):
         """Hold these rows, and add over blocks of a few of them."""
         self.n, self.column_stats, self.total_weight = inner.n, inner.column_stats, inner.total_weight
         inner.cut, self.rounding_units = Blocks(inner.n, ROWS), Blocks(inner.n, inner.n).units()
-        self._inner, self.y = inner, Opaque()
-        self.weight = None if inner.weight is None else Opaque()
+        self._inner = inner
         return self
 
     def open(self) -> SealedWorkspace:
