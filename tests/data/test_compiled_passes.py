@@ -41,7 +41,7 @@ def test_every_loss_on_every_storage(loss, storage):
     agrees(Case(loss).build(), STORAGES[storage])
 
 
-@pytest.mark.parametrize("k", [1, pytest.param(3, marks=pytest.mark.slow), 5, 16])
+@pytest.mark.parametrize("k", [1, pytest.param(3, marks=pytest.mark.slow), 5, 30])
 @pytest.mark.parametrize("loss", [*ELEMENTWISE, Softmax()], ids=repr)
 def test_several_outputs(loss, k):
     if not (loss.coupled and k == 1):

@@ -48,8 +48,8 @@ from projfree.numerics.sums import tree_sum
 if TYPE_CHECKING:
     from projfree.data.rows import Blocks
 
-#: Points and outputs of a pass, at most: the products of more outputs are those of a matrix, which BLAS multiplies.
-MOST_POINTS, MOST_OUTPUTS = 4, 16
+#: Points of a pass, at most.
+MOST_POINTS = 4
 
 #: Called on the ends of a range of blocks.
 Work = Callable[[int, int], None]

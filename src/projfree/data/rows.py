@@ -181,7 +181,8 @@ class Blocks:
     def units(self) -> float:
         """How many units of rounding a sum over all rows may err by: any order in a block, then a tree.
 
-        Twelve more are for its terms, and for features that are shifted and scaled.
+        Twelve more are for its terms, and for features that are shifted and scaled. The inner product over columns that
+        forms an image does not count: a tangent is valid for any image. A column has at most one entry in a row.
         """
         return float(min(self.n, self.rows) + math.ceil(math.log2(self.count + 1)) + 12)
 
@@ -194,12 +195,6 @@ def compiled(work: Pass, features: int, cut: Blocks) -> Compiled | None:
     if not all(own.flags.c_contiguous for own in (*work.keep, *work.sources) if isinstance(own, np.ndarray)):
         return None
     with held_interrupt():
-        from projfree.data.kernels import MOST_OUTPUTS, MOST_POINTS, Compiled
+        from projfree.data.kernels import MOST_POINTS, Compiled
 
-    many = len(work.sources) > MOST_POINTS or math.prod(work.outputs) > MOST_OUTPUTS
-    return None if many else Compiled(work, features, cut)
-
-
-def tile_rows(d: int) -> int:
-    """Rows that NumPy works on at a time: a power of two, so that chunks of a file can end where a tile does."""
-    return 1 << max(4, (TILE_BYTES // (8 * d)).bit_length() - 1)
+    return None if len(work.sources) > MOST_POINTS else Compiled(work, features, cut)

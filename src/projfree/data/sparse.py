@@ -35,8 +35,9 @@ class SparseData(MemoryTable):
         entries = int(self.X.nnz)
         self.nbytes = 12 * entries  # whatever the width of the stored indices
         # Blocks pay for themselves, and their adjoints stay small next to their entries.
-        self.cut = Blocks.of(n, min(MOST_BLOCKS, entries // BLOCK_ENTRIES, entries // (ADJOINT_ENTRIES * self.d)))
-        self.tile, self.row_bytes = self.cut.rows, self.nbytes / n
+        cut = Blocks.of(n, min(MOST_BLOCKS, entries // BLOCK_ENTRIES, entries // (ADJOINT_ENTRIES * self.d)))
+        self.row_bytes = self.nbytes / n
+        self._set_blocks(cut, cut.rows)
 
     def columns(self, features: Array | slice) -> sp.csc_array:
         if not self._by_column:  # shared by copies with other targets

@@ -24,7 +24,6 @@ from projfree.data.rows import (
     Blocks,
     Pass,
     compiled,
-    tile_rows,
 )
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import default_threads, parallel_for, single_blas_thread
@@ -58,8 +57,12 @@ class Table(LocalData):
 
     def _set_rows(self, n: int, y: Array, weight: Array | None) -> None:
         self.n, self.y, self.weight = n, y, weight
-        self.cut, self.tile = Blocks.of(n), tile_rows(self.d)
         self.nbytes, self.row_bytes = n * self.d * self.dtype.itemsize, 8.0 * self.d
+        # A tile is a power of two, so that chunks of a file can end where one does.
+        self._set_blocks(Blocks.of(n), 1 << max(4, (TILE_BYTES // (8 * self.d)).bit_length() - 1))
+
+    def _set_blocks(self, cut: Blocks, tile: int) -> None:
+        self.cut, self.tile, self.rounding_units = cut, tile, cut.units()
 
     def _set_given(self, n: int, y: Any, sample_weight: Any) -> None:
         """Set the rows with targets and weights as they were given, in whose units rows count that are added later."""
@@ -127,12 +130,6 @@ class Table(LocalData):
         else:
             (i, j), value = bad[0], table[tuple(bad[0])]
         return ValueError(f"{self._name_entry(rows.start + int(i), int(j), value)}; drop or impute such entries first.")
-
-    @property
-    def rounding_units(self) -> float:  # type: ignore[override]  # read-only here
-        # The inner product over columns that forms an image does not count: a tangent is valid for any image. A column
-        # has at most one entry in a row, also of a sparse table, which is canonical.
-        return self.cut.units()
 
 
 class MemoryTable(Table):
