@@ -227,7 +227,11 @@ def weighted_products(
             size = min(step, max(64, CHUNK_BYTES // (32 * wanted.weights)))
             size = size if is_sparse(table) else min(size, LANE_ROWS)
             most = max(most, size)
-            parallel_for(partial(add, table, rows.start, step, size), -(-count // step), data.threads)
+            work = partial(add, table, rows.start, step, size)
+            if step < count:
+                parallel_for(work, -(-count // step), data.threads)
+            else:
+                work(0)
     return tree_sum(lanes), most
 
 
