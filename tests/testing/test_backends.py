@@ -130,14 +130,8 @@ def test_measures_of_views_of_views(columns, centred):
 
 def test_rows_of_sealed_data_cannot_be_seen():
     data = SealedData(np.eye(3), np.ones(3), np.ones(3))
-    assert not any(hasattr(data, way) for way in ("run", "take", "tables", "apply", "second_moments"))
-    for vector in (data.y, data.weight):
-        with pytest.raises(TypeError):
-            np.asarray(vector)
-        with pytest.raises(TypeError):
-            len(vector)
-        with pytest.raises(TypeError):
-            vector[0]
+    ways = ("run", "take", "tables", "apply", "second_moments", "y", "weight")
+    assert not any(hasattr(data, way) for way in ways)
 
 
 SETTINGS = [
