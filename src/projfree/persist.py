@@ -18,8 +18,9 @@ import math
 import os
 import secrets
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from numpy.lib import format as npy
 
 from projfree.checks import Array, shown
 
-__all__ = ["VERSION", "Tree", "atomic_write", "check", "exists", "load", "save"]
+__all__ = ["VERSION", "Tree", "UnknownClassError", "atomic_write", "check", "exists", "load", "pack", "save", "unpack"]
 
 #: The version of the format, raised whenever the content of saved models or checkpoints changes.
 VERSION = 2
@@ -116,6 +117,43 @@ def check(path: str | os.PathLike[str], *, kind: str) -> None:
                 f"`save` writes only to new or empty folders and its own, but {str(folder)!r} holds {others[0]!r}; "
                 "choose another path."
             ) from None
+
+
+def stored_fields(kind: Any) -> list[str]:
+    """The fields of a dataclass that outlive a run; others may hold data."""
+    return [each.name for each in fields(kind) if not each.metadata.get("transient")]
+
+
+def pack(value: Any, types: Mapping[str, type], convert: Callable[[Any], Any] = lambda value: value) -> Tree:
+    """A tree in which dataclasses are mappings of ``class`` and of their fields; those not in ``types`` have no fields.
+
+    ``convert`` is called on each value first, for what is no dataclass.
+    """
+    value = convert(value)
+    if isinstance(value, list | tuple):
+        return type(value)(pack(each, types, convert) for each in value)
+    if isinstance(value, dict):
+        return {name: pack(each, types, convert) for name, each in value.items()}
+    if not is_dataclass(value):
+        return value
+    kind: Any = type(value)
+    names = stored_fields(kind) if types.get(kind.__name__) is kind else ()
+    return {"class": kind.__name__} | {name: pack(getattr(value, name), types, convert) for name in names}
+
+
+def unpack(tree: Tree, makers: Mapping[str, Callable[..., Any]]) -> Any:
+    """Undo `pack`; nothing but ``makers`` is called, each with the fields of the class of that name."""
+    if isinstance(tree, list | tuple):
+        return type(tree)(unpack(each, makers) for each in tree)
+    if not isinstance(tree, dict):
+        return tree
+    if tree["class"] not in makers:
+        raise UnknownClassError(f"{tree['class']!s:.80} is not a class of projfree")
+    return makers[tree["class"]](**{name: unpack(each, makers) for name, each in tree.items() if name != "class"})
+
+
+class UnknownClassError(ValueError):
+    """A file names a class that `unpack` may not make."""
 
 
 @contextmanager

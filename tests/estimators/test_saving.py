@@ -84,9 +84,11 @@ def test_damaged_newer_and_foreign_files(tmp_path):
     persist.save(tmp_path / "other", {"class": "os.system"}, kind="model")
     with pytest.raises(ValueError, match=r"is damaged: it holds no model"):
         load(tmp_path / "other")
-    strange = {"loss": {"type": "Popen", "fields": {}}}
+    strange = {"loss": {"class": "Popen"}}
     persist.save(tmp_path / "strange", tree | {"parameters": strange}, kind="model")
-    with pytest.raises(ValueError, match=r"needs 'Popen', which this projfree does not know; upgrade projfree\.$"):
+    with pytest.raises(
+        ValueError, match=r"is of another version: Popen is not a class of projfree; upgrade projfree\.$"
+    ):
         load(tmp_path / "strange")
     persist.save(tmp_path / "checkpoint", {}, kind="checkpoint")
     with pytest.raises(ValueError, match=r"holds a 'checkpoint', not a 'model'"):

@@ -35,11 +35,11 @@ def fitted(**values):
 
 
 def of_result(**values):
-    return lambda tree: tree["fitted"]["result_"]["fields"].update(values)
+    return lambda tree: tree["fitted"]["result_"].update(values)
 
 
 def trace_of(tree):
-    return tree["fitted"]["result_"]["fields"]["trace"]["fields"]
+    return tree["fitted"]["result_"]["trace"]
 
 
 DAMAGE = {
@@ -53,10 +53,10 @@ DAMAGE = {
     "another point": (of_result(w=np.array([9.0, 9.0, 9.0])), "result_.w lies outside the ball"),
     "other arrays": (of_result(w=np.zeros(3)), "its certificate is about another point than result_"),
     "bound": (of_result(bound=1e9), "result_.bound is above the value"),
-    "status": (lambda tree: tree["fitted"]["result_"]["fields"]["status"].update(fields="GOOD"), "it holds no model"),
+    "status": (lambda tree: tree["fitted"]["result_"]["status"].update(name="GOOD"), "it holds no model"),
     "parameter": (lambda tree: tree["parameters"].update(run="rm"), "ConstrainedRegressor has no parameter 'run'"),
     "encoder": (lambda tree: tree.update(encoder={"columns": ["a"]}), "it holds no model"),
-    "ball": (lambda tree: tree["fitted"]["ball_"]["fields"].update(p=-1.0), "it holds no model"),
+    "ball": (lambda tree: tree["fitted"]["ball_"].update(p=-1.0), "it holds no model"),
 }
 
 
@@ -101,9 +101,9 @@ def test_load_reads_completions_too(completion):
 
 
 BROKEN = {
-    "NaN": lambda tree: tree["fitted"]["factors_"]["fields"]["lefts"].__setitem__((0, 0), np.nan),
-    "short": lambda tree: tree["fitted"]["factors_"]["fields"].update(lefts=np.ones((1, 2))),
-    "out of range": lambda tree: tree["fitted"]["ratings_"]["fields"]["indices"].__setitem__(0, 10_000),
+    "NaN": lambda tree: tree["fitted"]["factors_"]["lefts"].__setitem__((0, 0), np.nan),
+    "short": lambda tree: tree["fitted"]["factors_"].update(lefts=np.ones((1, 2))),
+    "out of range": lambda tree: tree["fitted"]["ratings_"]["indices"].__setitem__(0, 10_000),
     "text": lambda tree: tree["fitted"].update(radius_="wide"),
     "parameter": lambda tree: tree["parameters"].update(evil=1),
     "columns": lambda tree: tree["parameters"].update(columns="abc"),

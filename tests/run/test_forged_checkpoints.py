@@ -50,8 +50,8 @@ def lift(amount):
             "bound": tree["lower_bound"]["bound"] + amount,
             "witnessed": tree["lower_bound"]["bound"] + amount,
         }
-        for average in tree["lower_bound"]["averages"]:
-            average["m"]["constant"] = np.float64(average["m"]["constant"] + amount)
+        for m, _ in tree["lower_bound"]["averages"]:
+            m["constant"] = np.float64(m["constant"] + amount)
         tree["state"]["m"]["constant"] = np.float64(tree["state"]["m"]["constant"] + amount)
 
     return change
@@ -93,7 +93,7 @@ DAMAGE = {
     "no bounds": lambda tree: tree.pop("lower_bound"),
     "a list": lambda tree: tree.update(state=[]),
     "trace": lambda tree: tree.update(trace={"iteration": np.arange(3)}),
-    "averages": lambda tree: tree["lower_bound"].update(averages=[{"m": {}, "z": 3}]),
+    "averages": lambda tree: tree["lower_bound"].update(averages=[({}, 3)] * 3),
     "too few averages": lambda tree: tree["lower_bound"]["averages"].pop(),
     "a complex step": lambda tree: tree["state"].update(gamma=np.complex128(1j)),
     "another class of states": lambda tree: tree.update({"class": "Popen"}),

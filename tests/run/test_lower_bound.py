@@ -10,7 +10,7 @@ import pytest
 
 from projfree import LpBall, QuadraticForm
 from projfree.algebra import Minorant
-from projfree.run.lower_bound import ELLS, AveragedMinorant, LowerBound
+from projfree.run.lower_bound import ELLS, LowerBound
 from projfree.sets.base import random_point
 
 BALL = LpBall(2, 1.0)
@@ -62,10 +62,10 @@ def test_a_witness_proves_the_bound_by_itself():
 
 def test_weights_add_up_to_one_exactly():
     """Otherwise an average of tangents would be below a multiple of f that is not quite one."""
-    for ell in ELLS:
-        average, ones = AveragedMinorant(Minorant(-math.inf, np.zeros(1)), np.zeros(1)), Minorant(1.0, np.ones(1))
-        for t in range(1, 200):
-            average.add(ones, np.ones(1), ell / (t - 1.0 + ell))
-            assert average.m.constant == pytest.approx(1.0, abs=1e-15 * t)
+    lower, ones = LowerBound(BALL, (3,)), Minorant(1.0, np.ones(3))
+    for t in range(1, 200):
+        lower.add(ones, np.ones(3))
+        assert all(m.constant == pytest.approx(1.0, abs=1e-15 * t) for m, _ in lower.averages)
+        for ell in ELLS:
             weight = ell / (t - 1.0 + ell)
             assert Fraction(1.0 - weight) + Fraction(1.0 - (1.0 - weight)) == 1

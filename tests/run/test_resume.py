@@ -30,7 +30,7 @@ from projfree import (
     minimize,
     persist,
 )
-from projfree.run.checkpoint import _decode, _encode
+from projfree.run.checkpoint import CLASSES
 
 BALL = LpBall(1.5, 1.0)
 KIND = "projfree checkpoint"
@@ -55,8 +55,8 @@ SETTINGS = [
 
 @pytest.mark.parametrize("chosen", SETTINGS, ids=repr)
 def test_every_solver_has_a_record(chosen, tmp_path):
-    persist.save(tmp_path / "a", {"solver": _encode(chosen)}, kind="test")
-    again = _decode(persist.load(tmp_path / "a", kind="test")["solver"])
+    persist.save(tmp_path / "a", {"solver": persist.pack(chosen, CLASSES)}, kind="test")
+    again = persist.unpack(persist.load(tmp_path / "a", kind="test")["solver"], CLASSES)
     assert again == chosen
     assert repr(again) == repr(chosen)
 

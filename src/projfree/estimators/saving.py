@@ -1,27 +1,28 @@
 """Saving and loading of fitted models: a folder of JSON and npz files, versioned, without pickle.
 
 `projfree.persist` writes the tree ``{"class", "parameters", "fitted"}``, and ``"encoder"`` for a pipeline with an
-encoder of `projfree.estimators.encoding`. Losses, sets, solvers and results are saved as ``{"type": name, "fields":
-{...}}``. Loading creates only the types listed in `TYPES`, so a file cannot create any other object.
+encoder of `projfree.estimators.encoding`. `persist.pack` converts losses, sets, solvers and results. Loading creates
+only what `TYPES` and `MAKERS` list, so a file cannot create any other object.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from projfree import losses, persist, sampling, sets, solvers, steps
+from projfree import persist
 from projfree.algebra import Point
 from projfree.checks import Array, shown
 from projfree.estimators.encoding import pack_encoder, unpack_encoder
 from projfree.estimators.paths import RadiusPath
 from projfree.losses.base import Loss
 from projfree.run import Certificate, Result, Status, Trace
+from projfree.run.checkpoint import CLASSES as SETTINGS
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import State
 
@@ -36,19 +37,11 @@ ESTIMATORS = (
 )
 #: Parameters that only `fit` uses: saved if they are plain values, else omitted.
 FIT_ONLY = ("cv", "scoring", "random_state")
-#: Fields of a result that are not saved.
-OMITTED_FIELDS = ("state", "plan")
-
 #: Parameters that are neither saved nor loaded: objects of the user, output settings, and tables that the fitted
 #: attributes contain in another form.
 NEVER_SAVED = ("callbacks", "verbose", "user_features", "item_features")
 #: Classes that a file may name; an estimator adds its own in ``_saved_types``.
-TYPES: dict[str, type] = {
-    name: value
-    for module in (losses, sets, solvers, steps, sampling)
-    for name, value in ((name, getattr(module, name)) for name in dir(module))
-    if isinstance(value, type) and is_dataclass(value)
-} | {cls.__name__: cls for cls in (Result, Certificate, RadiusPath)}
+TYPES = SETTINGS | {cls.__name__: cls for cls in (Result, Certificate, RadiusPath)}
 
 
 def _types_of(model: Any) -> dict[str, type]:
@@ -90,7 +83,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     fitted = {key: value for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
     tree: dict[str, Any] = {"class": name}
     for part, values in (("parameters", parameters), ("fitted", fitted)):
-        tree[part] = {key: encode(value, key, types) for key, value in values.items()}
+        tree[part] = {
+            key: persist.pack(value, types, partial(_convert, where=key, types=types)) for key, value in values.items()
+        }
     persist.save(path, tree if encoder is None else {**tree, "encoder": pack_encoder(encoder)}, kind=KIND)
 
 
@@ -122,8 +117,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     tree = persist.load(path, kind=KIND)
     try:
         return _build_model(tree)
-    except _UnknownTypeError as error:
-        message = f"{str(path)!r} needs {error}, which this projfree does not know; upgrade projfree."
+    except persist.UnknownClassError as error:
+        message = f"{str(path)!r} is of another version: {error}; upgrade projfree."
         raise ValueError(message) from error
     except Exception as error:  # constructors raise errors of any type
         why = error if isinstance(error, InvalidModelError) else f"it holds no model ({type(error).__name__})"
@@ -134,17 +129,17 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _build_model(tree: Any) -> Any:
     require(isinstance(tree, dict) and tree.get("class") in ESTIMATORS, "it holds no model")
     cls = getattr(importlib.import_module("projfree.estimators"), tree["class"])
-    types, parameters, fitted = _types_of(cls), tree["parameters"], tree["fitted"]
+    types, parameters, fitted = _types_of(cls) | MAKERS, tree["parameters"], tree["fitted"]
     require(isinstance(parameters, dict), "its parameters are no mapping")
     require(isinstance(fitted, dict), "its fitted attributes are no mapping")
     for name in parameters:
         known = name in cls._get_param_names() or name in NEVER_SAVED
         require(known, f"{cls.__name__} has no parameter {shown(name)}")
-    model = cls(**{name: decode(value, types) for name, value in parameters.items() if name not in NEVER_SAVED})
+    model = cls(**{name: persist.unpack(value, types) for name, value in parameters.items() if name not in NEVER_SAVED})
     for name, value in fitted.items():  # fitted attributes only: no methods, properties or private attributes
         plain = name.isidentifier() and name.endswith("_") and not name.startswith("_")
         require(plain and not hasattr(cls, name), f"{shown(name)} is no fitted attribute")
-        setattr(model, name, decode(value, types))
+        setattr(model, name, persist.unpack(value, types))
     getattr(model, "_check_fitted", partial(check_linear_model, model))()
     if tree.get("encoder") is None:
         return model
@@ -156,62 +151,43 @@ def _build_model(tree: Any) -> Any:
     return Pipeline([("encoder", encoder), ("model", model)])
 
 
-class _UnknownTypeError(Exception):
-    """The file names a class that this version does not have."""
-
-
-def encode(value: Any, where: str, types: dict[str, type]) -> Any:
-    """Convert a value to the types that `projfree.persist` can write."""
-    if value is None or isinstance(value, bool | int | float | str | np.generic):
-        return value
-    if isinstance(value, np.ndarray):
-        objects = value.dtype.hasobject
-        return _tag("objects", [encode(v, where, types) for v in value.tolist()]) if objects else value
-    if isinstance(value, list | tuple):
-        return type(value)(encode(item, where, types) for item in value)
-    if isinstance(value, dict):
-        return _tag("pairs", [(encode(k, where, types), encode(v, where, types)) for k, v in value.items()])
+def _convert(value: Any, where: str, types: dict[str, type]) -> Any:
+    """Convert a value that is no dataclass to one that `persist.pack` can write; raise TypeError if there is none."""
     if isinstance(value, Status):
-        return _tag("status", value.name)
+        return {"class": "Status", "name": value.name}
     if isinstance(value, Trace):
-        return _tag("trace", value.columns())
-    if types.get(type(value).__name__) is type(value):
-        left_out = OMITTED_FIELDS if isinstance(value, Result) else ()
-        names = [each.name for each in fields(cast("Any", value)) if each.name not in left_out]
-        return _tag(type(value).__name__, {name: encode(getattr(value, name), where, types) for name in names})
+        return {"class": "Trace", **value.columns()}
+    if isinstance(value, dict):
+        return {"class": "dict", "pairs": list(value.items())}
+    if isinstance(value, np.ndarray) and value.dtype.hasobject:
+        return {"class": "objects", "items": value.tolist()}
+    plain = value is None or isinstance(value, bool | int | float | str | np.generic | np.ndarray | list | tuple)
+    if plain or types.get(type(value).__name__) is type(value):
+        return value
     raise TypeError(
         f"`save` cannot write `{where}` = {shown(value)}; it writes numbers, strings, arrays, and losses, sets and "
         "solvers of projfree."
     )
 
 
-def decode(value: Any, types: dict[str, type]) -> Any:
-    """Convert a value that `encode` has made back to its type."""
-    if isinstance(value, list | tuple):
-        return type(value)(decode(item, types) for item in value)
-    if not isinstance(value, dict):
-        return value
-    name, content = value.get("type"), value["fields"]
-    if name == "status":
-        return Status[content]
-    if name == "trace":
-        return Trace(content)
-    if name == "pairs":
-        return {decode(key, types): decode(item, types) for key, item in content}
-    if name == "objects":
-        out = np.empty(len(content), dtype=object)
-        out[:] = [decode(item, types) for item in content]
-        return out
-    if name not in types:
-        raise _UnknownTypeError(shown(name))
-    decoded = {key: decode(item, types) for key, item in content.items()}
-    if name == "Result":
-        decoded["state"] = State(t=decoded["n_iter"], x=Point(decoded["w"]))
-    return types[name](**decoded)
+def _make_result(**parts: Any) -> Result:
+    return Result(**parts, state=State(t=parts["n_iter"], x=Point(parts["w"])))
 
 
-def _tag(name: str, content: Any) -> dict[str, Any]:
-    return {"type": name, "fields": content}
+def _make_objects(items: list[Any]) -> Array:
+    out = np.empty(len(items), dtype=object)
+    out[:] = items
+    return out
+
+
+#: Constructors of what is no dataclass, or needs more than its fields.
+MAKERS: dict[str, Callable[..., Any]] = {
+    "Status": lambda name: Status[name],
+    "Trace": lambda **columns: Trace(columns),
+    "dict": lambda pairs: dict(pairs),
+    "objects": _make_objects,
+    "Result": _make_result,
+}
 
 
 # ---------------------------------------------------------------------- checks of loaded models

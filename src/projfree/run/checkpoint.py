@@ -8,16 +8,11 @@ from dataclasses import dataclass, field, is_dataclass
 from numbers import Real
 from typing import Any, cast
 
-import projfree.sampling as sampling
-import projfree.steps as steps
-from projfree import persist
+from projfree import losses, persist, sampling, sets, solvers, steps
 from projfree.algebra import Minorant, Point, Structured, pack, unpack
 from projfree.checks import count, instance
-from projfree.objectives.base import SmoothFunction
-from projfree.run.loop import RESTART, Run, fingerprint, kept_fields, refuse_other
-from projfree.run.lower_bound import AveragedMinorant
+from projfree.run.loop import RESTART, Run, fingerprint, refuse_other
 from projfree.run.result import Trace
-from projfree.solvers import SOLVERS
 from projfree.solvers.base import Solver
 from projfree.solvers.pairwise import ActiveSet
 
@@ -28,6 +23,13 @@ RUN = (
     *("next_tangent", "next_certificate"),
 )
 LOWER_BOUND = ("averages", "witness", "count", "due", "bound", "allowance", "witnessed")
+#: The classes that a file may name: losses, sets, solvers and their settings, and what states are made of.
+CLASSES: dict[str, Any] = {
+    name: value
+    for module in (losses, sets, solvers, steps, sampling)
+    for name, value in ((name, getattr(module, name)) for name in dir(module))
+    if isinstance(value, type) and is_dataclass(value)
+} | {"Point": Point, "Minorant": Minorant, "ActiveSet": ActiveSet}
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,11 @@ class SavedRun:
     note: dict[str, Any]
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> SavedRun:
+    def load(cls, path: Any) -> SavedRun:
         """The checkpoint at ``path``."""
+        if not isinstance(path, str | os.PathLike):
+            kind = type(path).__name__
+            raise TypeError(f"`state` must be the `state` of a result or the path of a checkpoint, got {kind}.")
         name, tree = f"the checkpoint at {os.fspath(path)}", persist.load(path, kind=KIND)
         if not isinstance(tree, dict) or not all(isinstance(tree.get(part), dict) for part in ("problem", "note")):
             raise ValueError(f"{name} is damaged: it holds no run; {RESTART}.")
@@ -99,7 +104,7 @@ class SavedRun:
         """The solver that wrote it, or a ValueError that asks for it."""
         tree = self.tree.get("solver")
         try:
-            solver = _decode(tree)
+            solver = persist.unpack(tree, CLASSES)
             instance("solver", solver, Solver, "FrankWolfe()")
         except Exception as error:  # a file may hold anything
             name = tree.get("class") if isinstance(tree, dict) else None
@@ -124,81 +129,49 @@ def _snapshot(run: Run) -> dict[str, Any]:
     """The run as a tree of arrays and scalars."""
     return {
         "problem": fingerprint(run.f, run.ball, run.solver),
-        "solver": _encode(run.solver),
+        "solver": persist.pack(run.solver, CLASSES),
         "class": type(run.state).__name__,
-        "state": _members(run.state, kept_fields(type(run.state))),
+        "state": _members(run.state, persist.stored_fields(type(run.state))),
         "run": _members(run, RUN),
         "lower_bound": _members(run.lower_bound, LOWER_BOUND),
         "trace": run.trace.columns(),
     }
 
 
+def _members(owner: Any, names: Iterable[str]) -> dict[str, Any]:
+    return {name: persist.pack(getattr(owner, name), CLASSES, _packed_matrix) for name in names}
+
+
+def _packed_matrix(value: Any) -> Any:
+    return {"class": "Structured", **pack(value)} if isinstance(value, Structured) else value
+
+
 def _restore(run: Run, tree: dict[str, Any]) -> None:
     """Put a run where a snapshot is; the running one too, so that it remembers no more than a resumed one."""
-    kind = cast("Any", type(run.state))
+    kind, f = cast("Any", type(run.state)), run.f
     if tree["class"] != kind.__name__:
         raise ValueError("its state is of another class")
-    run.state = kind(**_restored(run.state, kept_fields(kind), tree["state"], run.f), solver=run.state.solver)
-    vars(run.lower_bound).update(_restored(run.lower_bound, LOWER_BOUND, tree["lower_bound"], run.f))
-    saved = _restored(run, RUN, tree["run"], run.f)
-    run.opened, run.passes_before = run.f.open(), saved.pop("passes")
+    makers = CLASSES | {
+        "Point": f.point,
+        "ActiveSet": lambda **arrays: ActiveSet.checked(tuple(f.shape), **arrays),
+        "Structured": lambda **parts: unpack(parts, f.structure.pattern),
+    }
+    run.state = kind(**_restored(run.state, persist.stored_fields(kind), tree["state"], makers), solver=run.solver)
+    vars(run.lower_bound).update(_restored(run.lower_bound, LOWER_BOUND, tree["lower_bound"], makers))
+    saved = _restored(run, RUN, tree["run"], makers)
+    run.opened, run.passes_before = f.open(), saved.pop("passes")
     vars(run).update(saved)
     count("iteration", run.iteration, lowest=0)
     run.trace = Trace(tree["trace"])
     run.unproved = True  # no bound of a file is trusted
 
 
-def _members(owner: Any, names: Iterable[str]) -> dict[str, Any]:
-    return {name: _encode(getattr(owner, name)) for name in names}
-
-
-def _restored(owner: Any, names: Iterable[str], tree: dict[str, Any], f: SmoothFunction) -> dict[str, Any]:
+def _restored(owner: Any, names: Iterable[str], tree: dict[str, Any], makers: dict[str, Any]) -> dict[str, Any]:
     """The members of a run or a state as they were, numbers where they are numbers in ``owner``."""
-    members = {name: _decode(tree[name], f) for name in names}
+    members = {name: persist.unpack(tree[name], makers) for name in names}
     for name, value in members.items():
         own = getattr(owner, name)
         wrong = own is not None and not isinstance(value, Real if isinstance(own, Real) else type(own))
         if wrong or (isinstance(own, list) and len(value) != len(own)):
             raise ValueError(f"`{name}` is {value!r:.80}")
     return members
-
-
-def _encode(value: Any) -> Any:
-    """A tree: objects by the name of their class and their fields, those of classes of the user's by the name alone."""
-    if isinstance(value, list):
-        return [_encode(each) for each in value]
-    if isinstance(value, Structured):
-        return pack(value)
-    if not is_dataclass(value):
-        return value
-    kind = cast("Any", type(value))
-    own = _classes().get(kind.__name__) is kind
-    return {"class": kind.__name__} | (_members(value, kept_fields(kind)) if own else {})
-
-
-def _decode(value: Any, f: SmoothFunction | None = None) -> Any:
-    """Undo `_encode`; only classes of the package are made, and points, vertices and patterns are those of ``f``."""
-    if isinstance(value, list):
-        return [_decode(each, f) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if "class" not in value:
-        return unpack(value, None if f is None else f.structure.pattern)
-    kind = _classes().get(value["class"])
-    if kind is None:
-        raise ValueError(f"{value['class']} is not a class of projfree")
-    members = {name: _decode(each, f) for name, each in value.items() if name != "class"}
-    if kind is Point and f is not None:
-        return f.point(**members)
-    if kind is ActiveSet and f is not None:
-        active = ActiveSet(tuple(f.shape), **members)
-        active.check()
-        return active
-    return kind(**members)
-
-
-def _classes() -> dict[str, Any]:
-    """The classes that are stored with their fields: the package's solvers, step rules, samplings and algebra."""
-    parts = [getattr(part, name) for part in (steps, sampling) for name in dir(part)]
-    every = (*SOLVERS, Point, Minorant, ActiveSet, AveragedMinorant, *parts)
-    return {kind.__name__: kind for kind in every if isinstance(kind, type) and is_dataclass(kind)}

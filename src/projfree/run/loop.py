@@ -20,6 +20,7 @@ from projfree.deadline import Expired, deadline, expired
 from projfree.numerics.compilation import compile_seconds
 from projfree.objectives.base import Evaluation, SmoothFunction
 from projfree.objectives.blackbox import NotFiniteError
+from projfree.persist import stored_fields
 from projfree.run.callbacks import Callback, as_callbacks, closing
 from projfree.run.certificate import Certificate, recompute_certificate
 from projfree.run.lower_bound import LowerBound, next_check
@@ -143,7 +144,11 @@ def minimize(
     >>> result.w.round(3), result.status.converged
     (array([0.499, 0.748]), True)
     """
-    earlier = state if state is None or isinstance(state, State) else _load(state)
+    earlier: State | SavedRun | None = state if isinstance(state, State) else None
+    if state is not None and earlier is None:
+        from projfree.run.checkpoint import SavedRun
+
+        earlier = SavedRun.load(state)
     compiled, callbacks = compile_seconds(), as_callbacks(callbacks)
     tol, max_iter, record = at_least("tol", tol, 0.0), count("max_iter", max_iter), count("record", record, lowest=0)
     if time_limit is not None:
@@ -176,7 +181,7 @@ def minimize(
         trace=run.trace,
         certificate=run.certificate,
         state=kind(
-            **{name: getattr(run.state, name) for name in kept_fields(kind)}, solver=run.solver, problem=problem
+            **{name: getattr(run.state, name) for name in stored_fields(kind)}, solver=run.solver, problem=problem
         ),
         solver=run.solver,
         multiplier=run.multiplier,
@@ -222,17 +227,6 @@ def run_steps(run: Run, callbacks: Sequence[Callback], check_start: bool = False
 # ---------------------------------------------------------------- arguments
 
 
-def _load(path: Any) -> SavedRun:
-    """What a checkpoint holds."""
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(
-            f"`state` must be the `state` of a result or the path of a checkpoint, got {type(path).__name__}."
-        )
-    from projfree.run.checkpoint import SavedRun
-
-    return SavedRun.load(path)
-
-
 def _first_state(
     f: SmoothFunction, ball: ConstraintSet, solver: Any, start: Any, seed: int, earlier: State | SavedRun | None
 ) -> tuple[State, Plan | None]:
@@ -265,11 +259,6 @@ def _first_state(
         given = repr(array) if is_structured(array) else shown(array.ravel().tolist())
         raise ValueError(f"`start` must lie in {ball!r}, got {given}; scale or project it first.")
     return replace(solver.init(f, ball, x, count("seed", seed, lowest=0)), solver=solver), chosen
-
-
-def kept_fields(kind: Any) -> dict[str, str]:
-    """The fields of a class of states that outlive a run, with their declared types; others may hold data."""
-    return {each.name: str(each.type) for each in fields(kind) if not each.metadata.get("transient")}
 
 
 def fingerprint(f: SmoothFunction, ball: ConstraintSet, solver: Solver) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from projfree.algebra import FactoredShape, Minorant, zeros
@@ -26,30 +25,13 @@ def next_check(done: float) -> float:
     return (1.0 + CHECK_SHARE) * done + FIRST_CHECK
 
 
-@dataclass
-class AveragedMinorant:
-    """An average of tangents and, with the same weights, of the points where they were taken.
-
-    An average of matrices in factors would need a decomposition in each iteration; there ``z`` is None.
-    """
-
-    m: Minorant
-    z: Array | None
-
-    def add(self, m: Minorant, z: Array, weight: float) -> None:
-        """Average a tangent at ``z`` in."""
-        old = 1.0 - weight
-        new = 1.0 - old  # so that the two weights add up to one exactly
-        self.m = old * self.m + new * m
-        self.z = None if self.z is None else old * self.z + new * z
-
-
 class LowerBound:
     r"""Averages of tangents with the weights :math:`\ell/(t + \ell - 1)`, and the best bound any of them gave.
 
     Any convex weights give a valid minorant, so the bound is the maximum over exponents and over time. The average of
     the tangent points is kept as a witness: for quadratics the tangent at that one point proves a bound at least as
-    good, for other functions nearly as good, which lets a third party check it in one pass.
+    good, for other functions nearly as good, which lets a third party check it in one pass. An average of matrices in
+    factors would need a decomposition in each iteration, and is not kept.
 
     Attributes
     ----------
@@ -63,7 +45,7 @@ class LowerBound:
         self.ball, self.factored = ball, isinstance(shape, FactoredShape)
         # The first tangent replaces the constant: zero would lie below no negative function.
         z = None if self.factored else zeros(shape)
-        self.averages = [AveragedMinorant(Minorant(-math.inf, zeros(shape)), z) for _ in ELLS]
+        self.averages: list[tuple[Minorant, Any]] = [(Minorant(-math.inf, zeros(shape)), z)] * len(ELLS)
         self.count, self.due = 0, 1
         self.witness: Array | None = None
         self.reset()
@@ -91,8 +73,10 @@ class LowerBound:
         average, and ``result`` what it returned, which proves a bound where the support was computed.
         """
         self.count += 1
-        for ell, average in zip(ELLS, self.averages, strict=True):
-            average.add(m, z, ell / (self.count - 1.0 + ell))
+        for k, (ell, (mean, centre)) in enumerate(zip(ELLS, self.averages, strict=True)):
+            old = 1.0 - ell / (self.count - 1.0 + ell)
+            new = 1.0 - old  # so that the two weights add up to one exactly
+            self.averages[k] = old * mean + new * m, None if centre is None else old * centre + new * z
         if queried is not None and result is not None and not math.isnan(result.support):
             self.take(*queried.minimum(self.ball, result.support), z if queried is m else None)
         else:
@@ -105,10 +89,10 @@ class LowerBound:
 
     def offer_averages(self, result: Any = None) -> None:
         """Take the bounds of averages whose value at the last vertex is above the bound; a single tangent is none."""
-        for average in self.averages if self.count > 1 else ():
-            ceiling = math.inf if result is None else average.m(result.vertex)
+        for m, z in self.averages if self.count > 1 else ():
+            ceiling = math.inf if result is None else m(result.vertex)
             if ceiling > (self.bound if self.factored else self.witnessed):
-                self.offer(average.m, average.z)
+                self.offer(m, z)
 
     def offer(self, m: Minorant, z: Array | None, support: float | None = None) -> float:
         """Take the bound of one minorant, with the point that witnesses it; return that bound."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -182,10 +182,10 @@ class Result:
     status: Status
     trace: Trace
     certificate: Certificate
-    state: State
+    state: State = field(metadata={"transient": True})
     solver: Solver
     multiplier: float | None = None
-    plan: Plan | None = None
+    plan: Plan | None = field(default=None, metadata={"transient": True})
     compile_seconds: float = 0.0
 
     @property

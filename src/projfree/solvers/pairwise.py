@@ -53,11 +53,14 @@ class ActiveSet:
         places = np.flatnonzero(w)
         return cls(w.shape, np.array([0, len(places)]), places, np.ravel(w)[places].astype(np.float64), np.ones(1))
 
-    def check(self) -> None:
-        """Raise ValueError where the arrays do not describe vertices: a file may hold anything."""
+    @classmethod
+    def checked(cls, shape: tuple[int, ...], **arrays: Array) -> ActiveSet:
+        """From arrays of a file, which may hold anything; raises ValueError where they do not describe vertices."""
+        self = cls(shape, **arrays)
         if {self.starts.dtype.kind, self.places.dtype.kind} != {"i"} or not all(self.weights >= 0.0) or not len(self):
             raise ValueError("an active set needs integer places and weights that are not negative")
         self.matrix.check_format(full_check=True)
+        return self
 
     def __len__(self) -> int:
         return len(self.weights)
