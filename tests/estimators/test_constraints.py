@@ -157,6 +157,20 @@ def test_free_columns_hold_constraints_too(table, loss, p):
         assert large.result_.value == pytest.approx(whole.result_.value, rel=1e-5)
 
 
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_the_unit_of_a_free_column_does_not_matter(table, loss):
+    X, y = table
+    settings = {"radius": 1.0, "free": ["z", "b1"], "signs": {"age": -1}, "order": [["b2", "b3"]], "tol": 1e-6}
+    expected = ConstrainedRegressor(loss, **settings).fit(X, y)
+    for scale in (1e-9, 1e6):
+        scaled = X.assign(z=X["z"] * scale)
+        model = ConstrainedRegressor(loss, **settings, time_limit=20).fit(scaled, y)
+        assert model.result_.status.converged
+        assert model.verify(scaled, y).ok
+        assert not model.standardize_
+        np.testing.assert_allclose(model.predict(scaled), expected.predict(X), atol=0.02)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

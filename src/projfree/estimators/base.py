@@ -173,7 +173,8 @@ class LinearModel:
         vars(self).pop("_gram", None)  # moments of an earlier `partial_fit`
         self.coef_, self.intercept_ = self._to_coef(*problem.raw(result.w, result.intercept))
         self.loss_, self.ball_, self.radius_ = loss, ball, radius_of(ball)
-        self.standardize_ = problem.scaling is not None
+        # With constraints, free columns alone may be scaled.
+        self.standardize_ = problem.scaling is not None and bool(self.standardize)
         read = {name: getattr(self, name) for name in DATA_PARAMS if hasattr(self, name)}
         self.fit_params_ = {**read, "standardize": problem.scaling or False}
         self.result_, self.n_iter_, self.multiplier_ = result, max(1, result.n_iter), result.multiplier
@@ -198,7 +199,7 @@ class LinearModel:
             else model._matches_certificate(problem, rows)
         )
         if problem.scaling is not None:  # with another scaling, the certificate would be about another problem
-            model.standardize = True
+            model.standardize = self.standardize_
             own = model._problem(rows, self.loss_).scaling
             same = same and own is not None and _scalings_agree(own, problem.scaling, shifted=not model.fit_intercept)
         return replace(outcome, ok=outcome.ok and same)

@@ -81,6 +81,10 @@ def make_problem(
     if standardize:  # a view, also for sparse rows; centring keeps the intercept and its rounding error small
         scaling = _scaling(data, standardize, centre=intercept)
         data = data.standardized(*scaling)
+    elif free and is_constrained(model):  # the bound on free coefficients is then meant for columns of unit size
+        mean, deviation = _scaling(data, True, centre=False)
+        scaling = mean, np.where(np.isin(np.arange(len(mean)), free), deviation, 1.0)
+        data = data.standardized(*scaling)
     if not (intercept and type(loss) in RESIDUAL_LOSSES):
         return Problem(Objective(loss, data, fit_intercept=intercept), data.column_stats.raw, scaling, free)
     # The median does not depend on storage or row order. After the shift, the intercept and its rounding error are
