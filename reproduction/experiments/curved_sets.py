@@ -27,7 +27,7 @@ SETS: dict[str, Any] = {
 
 
 def rate(mode: Mode, name: str, rho: float) -> Task:
-    """Run PA on least squares with one or several outputs, through the Gram matrix."""
+    """Return the task of PA on least squares with one or several outputs, through the Gram matrix."""
 
     def run() -> Iterator[Row]:
         table = year("quick")

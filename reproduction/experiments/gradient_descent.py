@@ -21,13 +21,13 @@ ETAS, MOST = (1.9, 1.0, 0.5, 0.1), 200_000
 SHOWN = {"standardised": 0.5, "raw": 0.05}
 
 
-def named(eta: float) -> str:
-    """Yield the iterates of projected gradient descent with a fixed step size."""
+def label_gd(eta: float) -> str:
+    """Return the name of gradient descent with a step size."""
     return f"GD, step {eta:g}/L" if eta != 1.0 else "GD, step 1/L"
 
 
-def compared(mode: Mode, features: str) -> Task:
-    """Count iterations for all radii and step sizes, with standardised or raw features, from the centre."""
+def comparison(mode: Mode, features: str) -> Task:
+    """Return the task that counts iterations from the centre, for all radii and step sizes."""
 
     def run() -> Iterator[Row]:
         problem = least_squares(mode, features == "standardised")
@@ -38,12 +38,12 @@ def compared(mode: Mode, features: str) -> Task:
             yield {**place, "measure": "minimum", "value": best.value}
             runs = {PA: problem.methods(ball)[PA]}
             for eta in ETAS:
-                runs[named(eta)] = paper.gradient_descent(problem.gradient, project, problem.zero, eta / problem.L)
+                runs[label_gd(eta)] = paper.gradient_descent(problem.gradient, project, problem.zero, eta / problem.L)
             for name, iterates in runs.items():
                 values = (best.value + problem.error(w, best) for w in iterates)
                 found = count(values, best.value, problem.start, MOST)
                 yield found.row(**place, method=name)
-                if rho == SHOWN[features] and name in (PA, named(1.0)):
+                if rho == SHOWN[features] and name in (PA, label_gd(1.0)):
                     yield from curve_rows("loss", found.t, found.values, **place, method=name)
 
     return Task(features, run)
@@ -51,7 +51,7 @@ def compared(mode: Mode, features: str) -> Task:
 
 def tasks(mode: Mode) -> list[Task]:
     """Return the tasks: standardised and raw features."""
-    return [compared(mode, features) for features in RHOS]
+    return [comparison(mode, features) for features in RHOS]
 
 
 def iterations(rows: Any) -> tuple[Any, str]:
@@ -67,9 +67,9 @@ def time_factors(table: Any, rule: Rule) -> list[Setting]:
         ratio = step_ratio(table, GD, PA, "regression", features)
         for rho in rhos:
             rows = select(own, features=features, rho=rho)
-            (pa, _), runs = iterations(select(rows, method=PA)), {e: select(rows, method=named(e)) for e in ETAS}
+            (pa, _), runs = iterations(select(rows, method=PA)), {e: select(rows, method=label_gd(e)) for e in ETAS}
             for eta, run in runs.items():
-                (gd, bound), where = iterations(run), f"{named(eta)[4:]}, {features}, ρ = {rho:g}"
+                (gd, bound), where = iterations(run), f"{label_gd(eta)[4:]}, {features}, ρ = {rho:g}"
                 if len(pa) and len(gd) and len(ratio):
                     out.append(rule.at(where, gd[0] / pa[0] * ratio, bound=bound))
     return out
@@ -84,7 +84,7 @@ def loss_panel(axis: Any, table: Any, features: str, title: str) -> None:
     """Plot losses against seconds, and mark convergence by the criterion of the paper."""
     rho, at = SHOWN[features], {}
     rows = select(table, experiment="gradient_descent", features=features, rho=rho)
-    for k, (name, timed) in enumerate(((PA, PA), (named(1.0), GD))):
+    for k, (name, timed) in enumerate(((PA, PA), (label_gd(1.0), GD))):
         seconds = step_seconds(table, timed, "regression", features)
         losses = select(rows, method=name, measure="loss")
         if len(seconds) and len(losses):

@@ -69,7 +69,7 @@ def of_matrix(M: Array) -> Dense:
     return Dense(lambda W: mask * W, lambda R: R, M, 2.0, np.asarray(np.random.default_rng(0).standard_normal(M.shape)))
 
 
-def timed(f: Dense, radius: float, mode: Mode, start: Array, **place: Any) -> Iterator[Row]:
+def time_steps(f: Dense, radius: float, mode: Mode, start: Array, **place: Any) -> Iterator[Row]:
     """Measure the seconds and products of the first steps of each method; the methods alternate."""
 
     def advance(name: str) -> None:
@@ -97,7 +97,7 @@ def regression(mode: Mode, features: str) -> Task:
         f = of_table(X - X.mean(axis=0), y - y.mean(), problem.L * len(y))
         radius = problem.ball(2, RHOS[features]).radius
         place = {**problem.place, "problem": "regression", "features": features}
-        yield from timed(f, radius, mode, f.start, **place)
+        yield from time_steps(f, radius, mode, f.start, **place)
 
     return Task(f"regression {features}", run, timed=True)
 
@@ -110,7 +110,7 @@ def completion(mode: Mode) -> Task:
         f = of_matrix(rating_matrix(rated))
         radius = 0.9 * float(np.linalg.norm(rated.values))
         start = np.asarray(f.start * (0.5 * radius / float(np.linalg.norm(f.start))))
-        yield from timed(f, radius, mode, start, **place, problem="completion", features="")
+        yield from time_steps(f, radius, mode, start, **place, problem="completion", features="")
 
     return Task("completion", run, timed=True)
 
@@ -152,7 +152,7 @@ def judge_pa(table: Any) -> Finding:
 
 
 def search_steps(table: Any) -> list[Setting]:
-    """Judge the time of a step of FWLS, for each reading of its line search, relative to PA."""
+    """Return settings with the time of a step of FWLS, for each reading of its line search, relative to PA."""
     rule = Rule(3.2, 7.1, digits=1)
     return [
         rule.at(f"{name.removeprefix('FWLS, ')}, {task_name(*at)}", step_ratio(table, name, PA, *at))

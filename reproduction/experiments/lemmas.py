@@ -75,19 +75,19 @@ def p_t(mode: Mode, d: int, share: float) -> Task:
         theta = paper.largest_theta(epsilon, 2.0)
         level, below, powers = theta * DELTA * np.sqrt(np.pi / (2 * d)), 0, list[float]()
 
-        def tilted(w: Array, xi: Array) -> Array:
+        def gradient_h(w: Array, xi: Array) -> Array:
             return np.asarray(values * (w - centre) + theta * xi)
 
         for seed in range(P_DRAWS[mode]):
             xi = paper.on_the_sphere((d,), np.random.default_rng(seed))
             option, norms = paper.Averaged(), list[float]()
 
-            def averaged(t: int, g: Array, option: paper.Averaged = option, norms: list[float] = norms) -> Array:
+            def store_norm(t: int, g: Array, option: paper.Averaged = option, norms: list[float] = norms) -> Array:
                 p = option(t, g)
                 norms.append(float(np.linalg.norm(p)))
                 return p
 
-            runs = paper.primal_averaging(partial(tilted, xi=xi), paper.lp_oracle(2, 1.0), np.zeros(d), averaged)
+            runs = paper.primal_averaging(partial(gradient_h, xi=xi), paper.lp_oracle(2, 1.0), np.zeros(d), store_norm)
             next(islice(runs, P_MOST - 1, None))
             below += norms[-1] < level
             powers.append(slope(np.arange(1, P_MOST + 1), np.array(norms), P_MOST // 10, P_MOST))
@@ -103,16 +103,16 @@ def lemma_3(mode: Mode) -> Task:
     def run() -> Iterator[Row]:
         sigmoid, squares = SigmoidMean(), least_squares("quick")
         for r in (1.0, 10.0):
-            fine = progresses(sigmoid.value, sigmoid.gradient, sigmoid.L, LpBall(2, r), sigmoid.d)
+            fine = progress_share(sigmoid.value, sigmoid.gradient, sigmoid.L, LpBall(2, r), sigmoid.d)
             yield {"measure": "progress of Lemma 3", "run": f"squared sigmoid, r = {r:g}", "value": fine}
         for rho in (0.5, 2.0):
-            fine = progresses(squares.value, squares.gradient, squares.L, squares.ball(2, rho), len(squares.zero))
+            fine = progress_share(squares.value, squares.gradient, squares.L, squares.ball(2, rho), len(squares.zero))
             yield {"measure": "progress of Lemma 3", "run": f"squares, ρ = {rho:g}", "value": fine}
 
     return Task("lemma 3", run)
 
 
-def progresses(f: Callable[[Array], float], gradient: paper.Map, L: float, ball: LpBall, d: int) -> float:
+def progress_share(f: Callable[[Array], float], gradient: paper.Map, L: float, ball: LpBall, d: int) -> float:
     """The share of 100 iterations of option B with the inequality, the last one in the place of the minimiser."""
     start, alpha = random_point(ball, (d,), 0), 1.0 / ball.radius
     runs = paper.frank_wolfe(gradient, paper.lp_oracle(2, ball.radius), start, paper.option_b(L))

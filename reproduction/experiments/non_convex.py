@@ -12,7 +12,7 @@ import numpy as np
 from projfree import BiWeight, ExactLineSearch, FrankWolfe, LpBall, Perturbed, ShortStep, paper
 from reproduction.base import Claim, Experiment, Figure, Finding, Mode, Row, Task
 from reproduction.drawing import label_axes, log_scales, panels, plot_errors, plot_reference
-from reproduction.experiments.quasi_convex import best_found
+from reproduction.experiments.quasi_convex import best_of_starts
 from reproduction.measure import curve_rows, slope_rows, trace_run
 from reproduction.problems import EXACT, OPTION_B, Fit, Table, adult, random_point, year
 from reproduction.rules import SLOPE_WORDS, answer, bounded, by_group, compare, judge_all, select, slope_rule
@@ -33,7 +33,7 @@ def biweight(mode: Mode, task: str, radius: float, intercept: bool) -> Task:
             table = Table(table.X, table.y - table.y.mean(), table.name)
         problem = Fit(BiWeight(), table, intercept)
         f, most, n = problem.reference, MOST[mode], len(table.y)
-        least, gap = best_found(problem, ball, 2 * most)
+        least, gap = best_of_starts(problem, ball, 2 * most)
         place = {**problem.place, "problem": task, "radius": radius, "intercept": INTERCEPT[intercept]}
         yield {**place, "measure": "minimum", "value": least}
         xi = paper.on_the_sphere(f.shape, np.random.default_rng(0))
@@ -44,12 +44,12 @@ def biweight(mode: Mode, task: str, radius: float, intercept: bool) -> Task:
         for name, of, solver, seed in runs:
             gaps: list[float] = []
 
-            def both(state: object, of: object = of, gaps: list[float] = gaps) -> float:
+            def store_gap(state: object, of: object = of, gaps: list[float] = gaps) -> float:
                 gaps.append(float(state.gap))  # type: ignore[attr-defined]
                 return float(of(state.x))  # type: ignore[operator, attr-defined]
 
             start = random_point(ball, f.shape, seed) if seed else None
-            t, values, _ = trace_run(of, ball, solver, most, both, start, 1.0)
+            t, values, _ = trace_run(of, ball, solver, most, store_gap, start, 1.0)
             here = {**place, "method": name, "start": seed}
             if of is f:
                 error = values - least

@@ -33,7 +33,7 @@ MOST, STARTS, FIRST = {"quick": 200, "full": 500}, 20, 4
 COUNT_MOST, AT_EPSILON = 400, {"radius": "r = ", "epsilon": "ε = "}
 
 
-def best_found(problem: Fit, ball: LpBall, most: int) -> tuple[float, float]:
+def best_of_starts(problem: Fit, ball: LpBall, most: int) -> tuple[float, float]:
     """The best value of twenty random starts, the best two of them followed to the end, and the gap there."""
 
     def run(start: Array, iterations: int) -> tuple[float, float, Array]:
@@ -52,7 +52,7 @@ def classification(mode: Mode, radius: float) -> Task:
     def run() -> Iterator[Row]:
         problem, ball = Fit(SquaredSigmoid(), adult(mode)), LpBall(2, radius)
         f, n = problem.reference, len(problem.table.y)
-        least, gap = best_found(problem, ball, 2 * MOST[mode])
+        least, gap = best_of_starts(problem, ball, 2 * MOST[mode])
         place = {**problem.place, "problem": "squared sigmoid", "radius": radius}
         yield {**place, "measure": "minimum", "value": n * least}
         solvers = {EXACT: FrankWolfe(ExactLineSearch()), OPTION_B: FrankWolfe(ShortStep(f.smoothness()))}
@@ -168,7 +168,7 @@ def part_settings(table: Any, part: str, rule: Rule) -> list[Setting]:
 
 
 def judge_slope(part: str, paper: float) -> Any:
-    """Judge a printed slope."""
+    """Return the rule for a printed slope."""
 
     def judge(table: Any) -> Finding:
         rows = select(table, problem="squared sigmoid")

@@ -58,14 +58,14 @@ class Rows:
         self.n = len(y)
         self.unit = 1.0 / (2.0 * float(np.mean(np.einsum("ij,ij->i", self.X, self.X))))
 
-    def some(self, w: Array, S: Array) -> Array:
+    def sum_gradient(self, w: Array, S: Array) -> Array:
         """Return the sum of the gradients of the rows S."""
         X = self.X[S]
         return np.asarray(2.0 * (X.T @ (X @ w - self.y[S])))
 
-    def counted(self, w: Array, S: Array) -> Array:
+    def full_gradient(self, w: Array, S: Array) -> Array:
         """Return the sum of gradients, from the Gram matrix if S contains all rows."""
-        return self.some(w, S) if len(S) < self.n else self.n * self.problem.gradient(w)
+        return self.sum_gradient(w, S) if len(S) < self.n else self.n * self.problem.gradient(w)
 
     def one(self, w: Array, i: int) -> Array:
         """Return the gradient of one row."""
@@ -82,7 +82,7 @@ class Rows:
             return np.random.default_rng((seed, t)).choice(self.n, size, replace=False)
 
         return paper.stochastic_primal_averaging(
-            self.counted, self.n, LpBall(ball.p, ball.radius).lmo, self.problem.zero, draw
+            self.full_gradient, self.n, LpBall(ball.p, ball.radius).lmo, self.problem.zero, draw
         )
 
     def sgd(self, ball: LpBall, c: float, seed: int, calls: list[int] | None = None) -> Iterator[Array]:
@@ -127,7 +127,7 @@ def counts(mode: Mode, name: str, rho: float) -> Task:
 
 
 def sgd(rows: Rows, ball: LpBall, best: Any, places: Array, c: float, **place: Any) -> Iterator[Row]:
-    """Return the numbers of steps and projections until convergence, tested at ``places``."""
+    """Yield the steps and projections of one run until convergence, which is tested at ``places``."""
     calls, due, losses = [0], set(places.tolist()), list[float]()
 
     def values() -> Iterator[float]:

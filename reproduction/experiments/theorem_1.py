@@ -33,7 +33,7 @@ def bounds(mode: Mode, rho: float) -> Task:
         best, oracle, D = problem.minimum(ball), l2_oracle(ball.radius), 2 * ball.radius
         vertices: list[Array] = []
 
-        def kept(c: Array) -> Array:
+        def store_vertex(c: Array) -> Array:
             vertices.append(oracle(c))
             return vertices[-1]
 
@@ -42,9 +42,9 @@ def bounds(mode: Mode, rho: float) -> Task:
             vertices.clear()
             zero = problem.zero
             runs = (
-                paper.frank_wolfe(problem.gradient, kept, zero, paper.option_a)
+                paper.frank_wolfe(problem.gradient, store_vertex, zero, paper.option_a)
                 if name == "FW"
-                else paper.primal_averaging(problem.gradient, kept, zero, paper.Averaged())
+                else paper.primal_averaging(problem.gradient, store_vertex, zero, paper.Averaged())
             )
             total, worst, before, last = 0.0, {"sum": 0.0, "diameter": 0.0}, zero, zero
             for t, w in enumerate(islice(runs, 500), start=1):
@@ -59,7 +59,7 @@ def bounds(mode: Mode, rho: float) -> Task:
     return Task(f"bounds rho={rho:g}", run)
 
 
-def perturbed(mode: Mode, rho: float) -> Task:
+def perturbation(mode: Mode, rho: float) -> Task:
     """PA on f and on h for several ε: the error of f, its slope above ε, the iterations to ε, and where it ends."""
 
     def run() -> Iterator[Row]:
@@ -68,7 +68,7 @@ def perturbed(mode: Mode, rho: float) -> Task:
         best, most = problem.minimum(ball), MOST[mode]
         xi = paper.on_the_sphere(problem.zero.shape, np.random.default_rng(0))
 
-        def tilted(w: Array, tilt: Array) -> Array:
+        def gradient_h(w: Array, tilt: Array) -> Array:
             return problem.gradient(w) + tilt
 
         t = np.arange(1, most + 1)
@@ -76,7 +76,7 @@ def perturbed(mode: Mode, rho: float) -> Task:
             epsilon = share * best.value
             tilt = paper.largest_theta(epsilon, 2 * ball.radius) * xi
             runs = paper.primal_averaging(
-                partial(tilted, tilt=tilt), l2_oracle(ball.radius), problem.zero, paper.Averaged()
+                partial(gradient_h, tilt=tilt), l2_oracle(ball.radius), problem.zero, paper.Averaged()
             )
             errors = np.array([problem.error(w, best) for w in islice(runs, most)])
             place = {**problem.place, "rho": rho, "epsilon": share, "method": f"ε = {share:g} f*" if share else ITSELF}
@@ -96,7 +96,7 @@ def perturbed(mode: Mode, rho: float) -> Task:
 
 def tasks(mode: Mode) -> list[Task]:
     """Return the tasks of all checks, on the packaged data."""
-    return [*(bounds(mode, rho) for rho in RHOS), *(perturbed(mode, rho) for rho in RHOS)]
+    return [*(bounds(mode, rho) for rho in RHOS), *(perturbation(mode, rho) for rho in RHOS)]
 
 
 def above_epsilon(table: Any) -> Any:
@@ -105,14 +105,14 @@ def above_epsilon(table: Any) -> Any:
 
 
 def remarks(table: Any) -> list[str]:
-    """Judge how the iterations to epsilon grow, which is the observed rate, and how the constant grows."""
+    """Describe how the iterations to epsilon grow, which is the observed rate, and how the constant grows."""
     out = []
     rows = select(above_epsilon(table), measure="iterations to ε")
     powers = []
     for _, group in rows.groupby("rho") if len(rows) else ():
-        kept = group[np.isfinite(group["value"])]
-        if len(kept) > 2:
-            powers.append(float(np.polyfit(np.log(kept["epsilon"]), np.log(kept["value"]), 1)[0]))
+        store_vertex = group[np.isfinite(group["value"])]
+        if len(store_vertex) > 2:
+            powers.append(float(np.polyfit(np.log(store_vertex["epsilon"]), np.log(store_vertex["value"]), 1)[0]))
     if powers:
         out.append(
             f"On h with θ = ε/4D the iterations to ε grow like ε^{number(min(powers))} to ε^{number(max(powers))} in "

@@ -101,7 +101,7 @@ def time_factors(table: Any, slow: str, rule: Rule, problem: str = "regression")
 
 
 def judge_regression(paper: float, *slow: str) -> Any:
-    """Judge a printed factor on regression."""
+    """Return the rule for a printed factor on regression."""
 
     def judge(table: Any) -> Finding:
         found = [s for name in slow for s in time_factors(table, name, factor_rule(paper))]

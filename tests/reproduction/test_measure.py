@@ -112,9 +112,9 @@ def test_counts_and_cost_use_the_same_search(squares: LeastSquares) -> None:
     """The searches of the timed steps give the steps of the counted ones."""
     ball, X = squares.ball(2, 0.5), squares.table.X
     f = of_table(X - X.mean(axis=0), squares.table.y - squares.table.y.mean(), squares.L * len(X))
-    timed, counted = methods(f, ball.radius, f.start), squares.methods(ball)
+    timed, full_gradient = methods(f, ball.radius, f.start), squares.methods(ball)
     for name in (PA, EXACT, SEARCHED, OPTION_B):
-        for a, b in islice(zip(timed[name], counted[name], strict=True), 5):
+        for a, b in islice(zip(timed[name], full_gradient[name], strict=True), 5):
             assert np.allclose(a, b, rtol=1e-4, atol=1e-6 * ball.radius)
 
 
@@ -157,7 +157,7 @@ def test_sampled_rows_sum_to_the_gradient(squares: LeastSquares) -> None:
     rows, w = Rows(squares), np.linspace(-1, 1, 6)
     each = sum(rows.one(w, i) for i in range(rows.n))
     assert each == pytest.approx(rows.n * squares.gradient(w))
-    assert rows.some(w, np.arange(rows.n)) == pytest.approx(rows.counted(w, np.arange(rows.n)))
+    assert rows.sum_gradient(w, np.arange(rows.n)) == pytest.approx(rows.full_gradient(w, np.arange(rows.n)))
 
 
 def test_encodings_of_adult() -> None:
