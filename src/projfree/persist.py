@@ -39,9 +39,6 @@ Tree = Any
 _FILE = "projfree.npz"
 #: Kinds of arrays that `save` writes: numbers, text and dates, no objects and no records.
 _KINDS = "biufcSUmM"
-# JSON objects with one of these keys stand for what JSON lacks. Keys of the user's that start with "$" are
-# written with a second one, so that the two cannot be confused.
-_TUPLE, _ARRAY, _SCALAR = "$tuple", "$array", "$scalar"
 
 
 def save(path: str | os.PathLike[str], tree: Tree, *, kind: str) -> None:
@@ -243,21 +240,19 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
 
 
 def _encode(value: Tree, arrays: dict[str, Array], where: str) -> Any:
-    """Return ``value`` as plain JSON and put its arrays into ``arrays``."""
+    """Return ``value`` as plain JSON, in which lists say what they stand for, and put its arrays into ``arrays``."""
     # Exact types: a subclass (an enum, a masked array, np.matrix) would come back as something else.
     kind = type(value)
     if value is None or kind in (bool, int, float, str):
         return value
     if kind in (list, tuple):
-        items = [_encode(item, arrays, f"{where}[{i}]") for i, item in enumerate(value)]
-        return items if kind is list else {_TUPLE: items}
+        return [kind.__name__, [_encode(item, arrays, f"{where}[{i}]") for i, item in enumerate(value)]]
     if kind is dict:
         if strange := [key for key in value if type(key) is not str]:
             raise TypeError(
                 f"`save` needs strings as keys, got {shown(strange[0])} in {where}; convert it with `str` first."
             )
-        encoded = ((key, _encode(item, arrays, f"{where}[{key!r}]")) for key, item in value.items())
-        return {"$" + key if key.startswith("$") else key: item for key, item in encoded}
+        return {key: _encode(item, arrays, f"{where}[{key!r}]") for key, item in value.items()}
     if not (isinstance(value, np.generic) or kind in (np.ndarray, np.memmap)):
         raise TypeError(
             f"`save` cannot write {where} = {shown(value)} of type {kind.__name__}; convert it to numbers, strings, "
@@ -267,20 +262,22 @@ def _encode(value: Tree, arrays: dict[str, Array], where: str) -> Any:
         raise TypeError(f"`save` writes no Python objects, but {where} has dtype {value.dtype}; convert it first.")
     name = f"a{len(arrays)}"
     arrays[name] = np.asarray(value)
-    return {_SCALAR if isinstance(value, np.generic) else _ARRAY: f"{name}.npy"}
+    return ["scalar" if isinstance(value, np.generic) else "array", f"{name}.npy"]
 
 
 def _decode(plain: Any, arrays: Mapping[str, Array]) -> Tree:
     """Undo `_encode`."""
-    if isinstance(plain, list):
-        return [_decode(value, arrays) for value in plain]
-    if not isinstance(plain, dict):
-        return plain
-    if len(plain) == 1:
-        ((key, value),) = plain.items()
-        if key == _TUPLE:
-            return tuple(_decode(value, arrays))
-        if key in (_ARRAY, _SCALAR):
-            array = arrays[value]
-            return array if key == _ARRAY else array.reshape(())[()]
-    return {key.removeprefix("$"): _decode(value, arrays) for key, value in plain.items()}
+    match plain:
+        case dict():
+            return {key: _decode(value, arrays) for key, value in plain.items()}
+        case ["list", items]:
+            return [_decode(value, arrays) for value in items]
+        case ["tuple", items]:
+            return tuple(_decode(value, arrays) for value in items)
+        case ["array", name]:
+            return arrays[name]
+        case ["scalar", name]:
+            return arrays[name].reshape(())[()]
+        case list():
+            raise _DamageError("its tree has a list of an unknown kind")
+    return plain
