@@ -26,13 +26,9 @@ class Sampling(ABC):
         The rows of iteration t are a function of the seed and t alone. Because nothing is carried from one iteration to
         the next, a resumed run draws what the uninterrupted one would have drawn.
         """
-        if isinstance(self, FullBatch):
-            return f.evaluate(x, also)
         n = f.structure.n
-        if n is None:
-            raise TypeError(f"{type(f).__name__} has no rows to sample from; use `sampling=FullBatch()`.")
-        m = self.size(t, n)
-        if m >= n:
+        m = 1 if n is None else self.size(t, n)  # functions without rows refuse an estimate
+        if isinstance(self, FullBatch) or (n is not None and m >= n):
             return f.evaluate(x, also)
         return Evaluation(x, math.nan, f.estimate(x, m, np.random.default_rng((seed, t))))
 

@@ -204,10 +204,8 @@ def run_steps(run: Run, callbacks: Sequence[Callback], check_start: bool = False
         while status is None:
             if run.certifies and run.iteration and run.is_due():
                 status = run.certify()
-            if status is None and run.iteration >= run.max_iter:
-                status = Status.MAX_ITER
-            if status is None and expired():
-                status = Status.TIME_LIMIT
+            if status is None:
+                status = Status.MAX_ITER if run.iteration >= run.max_iter else Status.TIME_LIMIT if expired() else None
             if status is None:
                 begun, compiled = time.perf_counter(), compile_seconds()
                 state = run.solver.step(run.opened, run.ball, run.state)
