@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from projfree import Logistic, Objective, Softmax, Squared, as_data
 from projfree.data import gram as moments
 from projfree.data.rows import Rows
-from projfree.objectives.row_steps import HullSums
+from projfree.objectives.hull import HullSums
 from projfree.testing.sealed import SealedData
 
 N, D, K = 701, 4, 5

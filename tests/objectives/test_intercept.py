@@ -48,7 +48,7 @@ def profile(loss, u, y, s, start):
     n, outputs = len(u), u.shape[1:]
     data = as_data(sp.identity(n, format="csr"), y, np.broadcast_to(s, n)).with_targets(loss.targets)
     x = Point(u)
-    return search(data.open(), loss, data, x, np.zeros(outputs) if start is None else np.asarray(start), outputs)
+    return search(data.open(), loss, x, np.full(outputs, 0.0 if start is None else start))
 
 
 def slope(loss, u, y, s):

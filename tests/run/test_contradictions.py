@@ -175,7 +175,7 @@ def test_rounding_at_a_start_that_is_the_minimum_contradicts_nothing(seed):
 def test_softmax_intercepts_where_the_curvature_has_vanished(far):
     u = np.array([[0.0, far], [0.0, far + 1.0], [0.0, far - 1.5], [0.0, far + 0.5]])
     data = as_data(u, np.array([0, 0, 1, 0])).with_targets(Softmax().targets)
-    b = search(data.open(), Softmax(), data, Point(np.eye(2)), np.zeros(2), (2,))
+    b = search(data.open(), Softmax(), Point(np.eye(2)), np.zeros(2))
     slope = (Softmax().derivative(u + b, np.array([0, 0, 1, 0])) * 0.25).sum(axis=0)
     assert np.abs(slope).max() <= 1e-8
 

@@ -58,8 +58,6 @@ class FunctionStructure:
         at zero then sets the scale of gaps, because exponentials at a centre far from zero would dwarf any other.
     pattern : Pattern or None
         The places of observed entries, where gradients live on them.
-    intercept_shape : tuple of int or None
-        The shape of an intercept, None where there is none or where any will do.
     rounding : Rounding or None
         How far values and bounds move where rows are summed in another way; None where that is not known.
     contradicted : bool or None
@@ -80,7 +78,6 @@ class FunctionStructure:
     smoothing_error: float = 0.0
     term_size: float | None = None
     pattern: Pattern | None = None
-    intercept_shape: tuple[int, ...] | None = None
     rounding: Rounding | None = None
     contradicted: bool | None = None
 
@@ -276,19 +273,19 @@ class SmoothFunction(ABC):
 
 
 class CalledFunction(SmoothFunction):
-    """A function whose value and tangent come together, from the parameter alone, and are remembered."""
+    """A function whose value and tangent are computed from the parameter alone, and remembered."""
 
     def __init__(self, shape: tuple[int, ...], structure: FunctionStructure) -> None:
         self.shape, self.structure = shape, structure
         self._calls, self._memory = 0, Memory()
 
     @abstractmethod
-    def _evaluate(self, x: Point) -> Evaluation:
-        """The value and the tangent at ``x``."""
+    def _evaluate(self, x: Point, tangent: bool) -> Evaluation:
+        """The value at ``x`` and the tangent there, which may be left out where it is not asked for."""
 
     @property
     def passes(self) -> float:
-        """Calls of the function, or products with its matrix, so far."""
+        """Calls of the function, reads, or products with its matrix, so far."""
         return float(self._calls)
 
     def open(self) -> Self:
@@ -301,6 +298,6 @@ class CalledFunction(SmoothFunction):
     ) -> Evaluation:
         known = self._memory.recall(self, x, tangent)
         if known is None:
-            known = self._memory.keep(self._evaluate(x)) if read else Evaluation(x, math.nan)
+            known = self._memory.keep(self._evaluate(x, tangent)) if read else Evaluation(x, math.nan)
         further = also if read and self.structure.predictions else ()
         return replace(known, also=tuple(self.evaluate(p) for p in further)) if further else known

@@ -80,9 +80,16 @@ class BlackBox(CalledFunction):
         f.structure = replace(self.structure, contradicted=False)
         return f
 
-    def _evaluate(self, x: Point) -> Evaluation:
+    def _evaluate(self, x: Point, tangent: bool) -> Evaluation:
         value, gradient = self._call(x)
-        here = Evaluation(x.alone(None), value, self._tangent(x.w, value, gradient))
+        constant, rtol, product = value - inner(gradient, x.w), self._error, size(gradient) * size(x.w)
+        error = UNIT * (4.0 * abs(value) + (x.w.size + 4.0) * product) + rtol * (abs(value) + product)
+        if not (math.isfinite(constant) and math.isfinite(error)):
+            raise NotFiniteError(
+                f"the tangent of `fun(w)` must be finite, got the value {shown(value)} and a gradient of norm "
+                f"{size(gradient):.3g}, which overflow; divide the function by a constant."
+            )
+        here = Evaluation(x.alone(None), value, Minorant(constant, gradient, error, rtol * size(gradient)))
         self._largest = max(self._largest, abs(value))
         if any(self._contradict(here, other) for other in self._memory):
             self.structure = replace(self.structure, contradicted=True)
@@ -135,17 +142,6 @@ class BlackBox(CalledFunction):
     def _error(self) -> float:
         """The relative error of what the function returns."""
         return 2.0 * FEW * self.precision if self._rtol is None else self._rtol
-
-    def _tangent(self, w: Array, value: float, gradient: Array) -> Minorant:
-        constant, rtol = value - inner(gradient, w), self._error
-        product = size(gradient) * size(w)
-        error = UNIT * (4.0 * abs(value) + (w.size + 4.0) * product) + rtol * (abs(value) + product)
-        if not (math.isfinite(constant) and math.isfinite(error)):
-            raise NotFiniteError(
-                f"the tangent of `fun(w)` must be finite, got the value {shown(value)} and a gradient of norm "
-                f"{size(gradient):.3g}, which overflow; divide the function by a constant."
-            )
-        return Minorant(constant, gradient, error, rtol * size(gradient))
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None) -> Hull:
         def bound() -> float:

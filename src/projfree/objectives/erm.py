@@ -15,16 +15,16 @@ from projfree.data.base import Data
 from projfree.data.gram import largest_eigenvalue
 from projfree.data.rows import PER_OUTPUT, SCALARS
 from projfree.deadline import expired
-from projfree.losses.base import Loss, SmoothedLoss
+from projfree.losses.base import LogLinkLoss, Loss, SmoothedLoss
 from projfree.losses.softmax import Softmax
 from projfree.losses.squared import is_squared
 from projfree.objectives.base import Evaluation, FunctionStructure, Memory, SmoothFunction
 from projfree.objectives.hessian import RowHessian
-from projfree.objectives.hull import Hull, Local
+from projfree.objectives.hull import Hull, HullSums, Local
 from projfree.objectives.intercept import Intercept, outer
 from projfree.objectives.quadratic import QuadraticForm, gram_form
-from projfree.objectives.rounding import Rounding
-from projfree.objectives.row_steps import HullSums, SquaredDifference, Sums, TangentSums, ValueSum
+from projfree.objectives.rounding import FEW, Rounding
+from projfree.objectives.row_steps import SquaredDifference, Sums, TangentSums, ValueSum
 
 
 class Objective(SmoothFunction):
@@ -70,10 +70,11 @@ class Objective(SmoothFunction):
         self.loss, self.convex, self.data = loss, loss.convex, data.with_targets(loss.targets)
         self.outputs = loss.outputs(self.data.quantile(1.0)[None])
         self.shape, k = data.shape(self.outputs), math.prod(self.outputs)
-        rounding = Rounding.of(loss, self.data, self.outputs)
         self.intercept = Intercept(loss, self.data, self.outputs) if self.fit_intercept else None
-        if self.intercept is not None:
-            rounding = replace(rounding, constant=self.intercept.constant, spread=self.intercept.spread)
+        units, floor = data.rounding_units + 2.0 * loss.rounding + FEW + sum(self.outputs), 0.0
+        if isinstance(loss, LogLinkLoss):
+            floor = float(self.data.with_targets(loss.floor).mean_target().sum())
+        rounding = Rounding(loss, self.data, units, floor, self.intercept)
         # A Hessian needs a table of features, for entries of a matrix have too many parameters; of losses that couple
         # outputs, softmax is the one whose curvature is known to be a sum of squares over pairs.
         hessian = len(data.shape(())) == 1 and (not loss.coupled or type(loss) is Softmax)
@@ -90,7 +91,6 @@ class Objective(SmoothFunction):
             smoothing_error=loss.smoothing_error * k if isinstance(loss, SmoothedLoss) else 0.0,
             term_size=None if math.isfinite(loss.smoothness) else rounding.floor,
             pattern=getattr(self.data.column_stats.mean, "pattern", None),
-            intercept_shape=None if self.intercept is None else self.intercept.constant.shape,
             rounding=rounding,
         )
         self.workspace, self._memory = self.data.open(), Memory()
@@ -208,23 +208,21 @@ class Objective(SmoothFunction):
         loss, intercept = self.loss, self.intercept
         searched = intercept if intercept is not None and intercept.searched else None
 
-        def expanded(own: tuple[Point, ...], m: Array, b: Array) -> Local:  # about the best intercept of each point
-            shifts = (0.0,) * len(own) if intercept is None else intercept.locate(self.workspace, own)
-            return Local.unpack(self.workspace.fold(HullSums(loss, (0.0,) * len(m), shifts=shifts), own), len(m))
-
         def look(own: tuple[Point, ...], m: Array, b: Array) -> Local:
-            step = HullSums(loss, tuple(m.tolist()), b.reshape(self.outputs) if len(b) else None)
-            return Local.unpack(self.workspace.fold(step, own), len(m) + len(b))
+            # For squares about the best intercept of each point.
+            shifts = None if intercept is None or searched else intercept.locate(self.workspace, own)
+            step = HullSums(loss, tuple(m.tolist()), b.reshape(self.outputs) if len(b) else None, shifts)
+            return step.local(self.workspace, own)
 
         def bound() -> float:
             # The variance of the difference of predictions, or its mean square: no less, whatever the shift is.
             shift = searched.mean_prediction(points[1].w - points[0].w) if searched and loss.convex else 0.0
             return smoothness_of(loss) * float(self.workspace.fold(SquaredDifference(shift), points[:2])[0])
 
-        if is_squared(loss):
-            return Hull(self, points, expanded, gradient=gradient)
         b = None if searched is None else searched.guess(points[0])
-        return Hull(self, points, look, bound, gradient=gradient, convex=loss.convex, intercept=b)
+        bend = None if is_squared(loss) else bound
+        bend = None if is_squared(loss) else bound
+        return Hull(self, points, look, bend, gradient=gradient, convex=loss.convex, intercept=b)
 
     def hessian(self, x: Point, features: Array | None = None) -> RowHessian:
         return RowHessian(self, x, features)

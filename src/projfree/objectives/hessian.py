@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projfree.algebra import Point, frozen
+from projfree.algebra import Point, frozen, zeros
 from projfree.checks import Array
 from projfree.data.gram import Moments
 from projfree.data.rows import Rows, Step
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
-from projfree.objectives.hull import RCOND, Local
+from projfree.objectives.hull import RCOND, HullSums
 from projfree.objectives.intercept import outer
-from projfree.objectives.row_steps import Curvature, Curvatures, HullSums, by_column, weigh
+from projfree.objectives.row_steps import Curvature, Curvatures, by_column, weigh
 
 if TYPE_CHECKING:
     from projfree.numerics.group_l1_qp import Columns
@@ -146,31 +146,25 @@ class RowHessian(Hessian):
     def _of_intercept(self) -> tuple[Array, Any]:
         """The second derivative in the intercept and, unless outputs are coupled, how gradients change with it."""
         if self._loss.coupled:
-            sums = self._workspace.fold(HullSums(self._loss, (), np.asarray(self._b)), (self._x,))
-            return Local.unpack(sums, self._k).hessian, None
-        sums, cross = self._workspace.sweep(Curvatures(self._loss, self._b), (self._x,))
-        return sums.reshape(self._outputs), cross
+            return HullSums(self._loss, b=np.asarray(self._b)).local(self._workspace, (self._x,)).hessian, None
+        sums, cross = self._sweep(zeros(self._f.shape), -1.0)
+        return np.diag(sums), cross
 
     def times(self, v: Array) -> Array:
-        x = Point(frozen(np.array(v)))
         if self._f.intercept is None:
-            return np.asarray(self._sweep(x, 0.0)[1])
+            return np.asarray(self._sweep(v, 0.0)[1])
         # About the mean, so that little is left to be taken off.
-        shift = self._f.intercept.mean_prediction(x.w)
-        if self._loss.coupled:
-            rest = self._workspace.fold(CurvatureTimes(self._loss, self._b, shift), (self._x, x))
-            away: Array = np.linalg.lstsq(self._of_intercept[0], rest, rcond=RCOND)[0]  # no common shift
-            return np.asarray(self._sweep(x, shift + away)[1])
-        sums, g = self._sweep(x, shift)
-        rest = sums.reshape(self._outputs)
+        rest, g = self._sweep(v, self._f.intercept.mean_prediction(v))
         if self._constant:
-            return np.asarray(g - outer(self._f.data.column_stats.mean, rest))
+            return np.asarray(g - outer(self._f.data.column_stats.mean, rest.reshape(self._outputs)))
         own, cross = self._of_intercept
-        return np.asarray(g - cross * np.divide(rest, own, out=np.zeros_like(rest), where=own > 0.0))
+        away = np.linalg.lstsq(own, rest, rcond=RCOND)[0].reshape(self._outputs)  # softmax sees no common shift
+        return np.asarray(g - (cross * away if cross is not None else self._sweep(zeros(self._f.shape), -away)[1]))
 
-    def _sweep(self, point: Point, shift: Array | float) -> tuple[Array, Any]:
-        points = (point,) if self._constant else (self._x, point)
-        return self._workspace.sweep(CurvatureTimes(self._loss, self._b, shift), points, keep=not self._constant)
+    def _sweep(self, v: Array, shift: Array | float) -> tuple[Array, Any]:
+        """The sums over rows of the curvature times the predictions of ``v`` less a shift, and their adjoint."""
+        point, step = Point(frozen(np.array(v))), CurvatureTimes(self._loss, self._b, shift)
+        return self._workspace.sweep(step, (point,) if self._constant else (self._x, point), keep=not self._constant)
 
     def diagonal(self) -> Array:
         curvature = self._workspace.fold(Curvatures(self._loss, self._b), (self._x,)).reshape(self._outputs)

@@ -11,11 +11,15 @@ import numpy as np
 
 from projfree.algebra import UNIT, Point, inner, mix, square
 from projfree.checks import Array
+from projfree.data.rows import Rows, Step
 from projfree.deadline import expired
+from projfree.losses.base import Loss
 from projfree.numerics.root_finding import find_root
 from projfree.objectives.rounding import FEW
+from projfree.objectives.row_steps import Curvature, by_column, total, weigh
 
 if TYPE_CHECKING:
+    from projfree.data.workspace import Workspace
     from projfree.objectives.base import SmoothFunction
 
 NEWTON_STEPS = 20
@@ -40,13 +44,6 @@ class Local:
     hessian: Array
     noise: Array = field(default_factory=lambda: np.zeros(0))
 
-    @classmethod
-    def unpack(cls, sums: Array, size: int) -> Local:
-        """From the sums of `HullSums` in so many coordinates."""
-        end = 1 + size + size * size
-        noise = 2.0 * FEW * UNIT * sums[end:]
-        return cls(float(sums[0]), sums[1 : 1 + size], sums[1 + size : end].reshape(size, size), noise)
-
     def reduced(self, k: int) -> tuple[Local, Array | None]:
         """Eliminate all but the first ``k`` coordinates; also the answer of the others.
 
@@ -59,6 +56,44 @@ class Local:
         answer: Array = np.linalg.lstsq(H[k:, k:], np.column_stack([g[k:], H[k:, :k]]), rcond=RCOND)[0]
         rest = H[:k, k:]
         return replace(self, gradient=g[:k] - rest @ answer[:, 0], hessian=H[:k, :k] - rest @ answer[:, 1:]), answer
+
+
+@dataclass(frozen=True)
+class HullSums(Step):
+    """Value, gradient and Hessian of the mean loss at the place ``m`` of the hull of some points.
+
+    The coordinates are those of m and, if it is given, of the intercept ``b``; the sizes of the terms of the derivative
+    in b come last. ``shifts`` are added to the predictions of each point.
+    """
+
+    loss: Loss
+    m: tuple[float, ...] = ()
+    b: Array | None = None
+    shifts: tuple[Array, ...] | None = None
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        if self.shifts is not None:
+            images = tuple([image + shift for image, shift in zip(images, self.shifts, strict=True)])
+        u, ways = images[0], [image - images[0] for image in images[1:]]
+        for c, d in zip(self.m, ways, strict=True):
+            u = u + c * d
+        u = u if self.b is None else u + self.b
+        losses, r = self.loss.value(u, rows.y), weigh(self.loss.derivative(u, rows.y), rows.s)
+        sums, curvature = [total(weigh(losses, rows.s)), *[np.vdot(r, d) for d in ways]], Curvature(self.loss, u, rows)
+        if self.b is None:
+            return None, np.concatenate([sums, curvature.products(ways, len(ways))[0].ravel()])
+        slope, sizes, H = np.ravel(by_column(r)), np.ravel(by_column(np.abs(r))), curvature.summed()
+        if ways:
+            own, cross = curvature.products(ways, len(ways))
+            H = np.block([[own, cross], [cross.T, H]])
+        return None, np.concatenate([sums, slope, H.ravel(), sizes])
+
+    def local(self, workspace: Workspace, points: tuple[Point, ...]) -> Local:
+        """The sums over all rows; no read where the predictions of the points are known."""
+        sums, size = workspace.fold(self, points), len(self.m) + (0 if self.b is None else self.b.size)
+        end = 1 + size + size * size
+        noise = 2.0 * FEW * UNIT * sums[end:]
+        return Local(float(sums[0]), sums[1 : 1 + size], sums[1 + size : end].reshape(size, size), noise)
 
 
 #: Value, gradient and Hessian of a function in m and an intercept, an empty array where there is none.

@@ -8,7 +8,7 @@ times the range in which the optimal intercept must lie, see `Rounding.of_tangen
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +23,8 @@ from projfree.deadline import expired
 from projfree.losses.base import LogLinkLoss, Loss
 from projfree.losses.squared import is_squared
 from projfree.numerics.root_finding import NoRootError, find_roots
-from projfree.objectives.hull import RCOND, Local
+from projfree.objectives.hull import RCOND, HullSums, Local
 from projfree.objectives.rounding import FEW
-from projfree.objectives.row_steps import HullSums
 
 #: Trial steps of one search, far more than the digits of its start and of its answer take.
 MOST_STEPS = 200
@@ -42,7 +41,7 @@ class Intercept:
     gradient of f in w (envelope theorem); for losses that are not convex it is a local minimiser, reached by monotone
     steps from where the last point had it. It depends on all predictions, so that a tangent costs two reads.
 
-    How far intercepts of feasible points are apart (`Rounding.spread`): for an elementwise convex loss the derivative
+    How far intercepts of feasible points are apart (``spread``): for an elementwise convex loss the derivative
     increases, so the intercept moves by at most ``max|u|``. For softmax, comparing the class frequencies that both must
     reproduce gives a range of ``2 max|u|`` and the logarithm of the rarest frequency.
 
@@ -53,28 +52,39 @@ class Intercept:
     constant : ndarray
         The intercept at w = 0, where every search starts.
     spread : pair of float
-        See `Rounding`.
+        ``(a, c)`` such that best intercepts of feasible w differ from the constant by at most a + c max|u|.
     """
 
     def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
-        self.loss, self.data, self.outputs = loss, data, outputs
-        self.searched, self.spread = not is_squared(loss), (0.0, 1.0)
-        if not self.searched:
-            self.constant = data.mean_target()
-            return
-        needed = outputs[0] if loss.coupled else 2
-        for labels in data.labels() if loss.labels else ():  # each output needs every class, with some weight
-            if len(labels) < needed:
-                raise no_minimum(labels)
+        self.loss, self.data, self.searched, self.spread = loss, data, not is_squared(loss), (0.0, 1.0)
         start: Array | float = 0.0
-        if isinstance(loss, LogLinkLoss):
-            start = log_mean(loss, data)
-        elif not loss.labels:
+        if loss.labels:
+            for labels in data.labels():  # each output needs every class, with some weight
+                if len(labels) < (outputs[0] if loss.coupled else 2):
+                    raise ValueError(
+                        f"`fit_intercept=True` needs targets of every class, got only {np.ravel(labels).tolist()[:3]}: "
+                        "the intercept has no finite minimum; use `fit_intercept=False`, or another loss."
+                    )
+        elif not self.searched:
+            start = data.mean_target()
+        elif not isinstance(loss, LogLinkLoss):
             start = data.quantile(0.5)  # the minimum of a loss that is not convex is among the targets
-        zero = Point(zeros(data.shape(outputs)))
-        self.constant = search(data.open(), loss, data, zero, start, outputs)
+        elif np.any((start := data.mean_target()) <= 0.0):
+            raise ValueError(
+                f"`fit_intercept=True` with {loss!r} needs a positive target in each output, got zeros only: the "
+                "intercept has no finite minimum; use `fit_intercept=False`, or drop the output."
+            )
+        else:
+            start = np.log(start)
+        self.constant = np.broadcast_to(np.asarray(start, dtype=np.float64), outputs).copy()
+        if self.searched:
+            self.constant = search(data.open(), loss, Point(zeros(data.shape(outputs))), self.constant)
         if loss.coupled:
             self.spread = float(np.ptp(self.constant) + np.log(len(self.constant))), 2.0
+
+    def radius(self, largest: float) -> float:
+        """How far best intercepts are from the constant, at most, where predictions are up to ``largest``."""
+        return self.spread[0] + self.spread[1] * largest
 
     def mean_prediction(self, w: Any) -> Array:
         """The weighted mean of the predictions of ``w``, through the mean row."""
@@ -96,12 +106,11 @@ class Intercept:
             return tuple([np.asarray(self.constant - self.mean_prediction(x.w)) for x in points])
         if any(x.w.any() for x in points):  # the predictions of all in one read
             workspace.fold(FormImages(), points)
-        found = []
-        for x in points:
-            known = self.loss.convex and not x.w.any()  # at zero the one minimum
-            own = (workspace, self.loss, self.data, x, self.guess(x), self.outputs)
-            found.append(self.constant if known else search(*own))
-        return tuple(found)
+        known = [self.loss.convex and not x.w.any() for x in points]  # at zero the one minimum
+        return tuple(
+            self.constant if at_zero else search(workspace, self.loss, x, self.guess(x))
+            for x, at_zero in zip(points, known, strict=True)
+        )
 
 
 def outer(row: Any, slope: Array) -> Any:
@@ -109,61 +118,38 @@ def outer(row: Any, slope: Array) -> Any:
     return row * float(slope) if is_structured(row) else np.multiply.outer(row, slope)
 
 
-def log_mean(loss: Loss, data: Data) -> Array:
-    """The logarithm of the mean target, the best constant prediction of a loss with a logarithmic link."""
-    mean = data.mean_target()
-    if np.any(mean <= 0.0):
-        raise ValueError(
-            f"`fit_intercept=True` with {loss!r} needs a positive target in each output, got zeros only: the "
-            "intercept has no finite minimum; use `fit_intercept=False`, or drop the output."
-        )
-    return np.log(mean)
-
-
-def no_minimum(labels: Array) -> ValueError:
-    """The error for targets that push the intercept to infinity."""
-    return ValueError(
-        f"`fit_intercept=True` needs targets of every class, got only {np.ravel(labels).tolist()[:3]}: "
-        "the intercept has no finite minimum; use `fit_intercept=False`, or another loss."
-    )
-
-
-def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Any, outputs: tuple[int, ...]) -> Array:
-    """The best intercept for the predictions of ``x``, shape ``()`` for one output, ``(k,)`` for several.
+def search(workspace: Workspace, loss: Loss, x: Point, start: Array) -> Array:
+    """The best intercept for the predictions of ``x``, of the shape of the ``start``.
 
     The derivative of a convex loss of single outputs increases, and so has one root for each output. Other losses
-    take damped Newton steps that descend (Levenberg, 1944); for those that are not convex the result depends on
-    where the search starts.
+    take damped Newton steps that descend (Levenberg, 1944), until the derivative is of rounding size or no step helps;
+    for those that are not convex the result depends on where the search starts.
     """
-    b = np.broadcast_to(np.asarray(start, dtype=np.float64), outputs).copy()
+
+    def look(places: Any) -> Local:
+        return HullSums(loss, b=np.reshape(places, start.shape)).local(workspace, (x,))
 
     def slopes(places: Sequence[float]) -> list[Any]:
-        here = Local.unpack(workspace.fold(HullSums(loss, (), np.reshape(places, outputs)), (x,)), b.size)
+        here = look(places)
         return list(zip(here.gradient.tolist(), here.hessian.diagonal().tolist(), here.noise.tolist(), strict=True))
 
     if not loss.convex or loss.coupled:
-        return _descend(workspace, loss, x, b)
+        return _descend(look, loss, start)
     try:
-        return np.array(find_roots(slopes, b.ravel().tolist())).reshape(outputs)
+        return np.array(find_roots(slopes, start.ravel().tolist())).reshape(start.shape)
     except NoRootError:
-        if loss.labels:
-            raise no_minimum(np.unique(np.concatenate(data.labels()))) from None
         raise ValueError(
             f"`fit_intercept=True` finds no finite intercept of {loss!r} that is best for these targets and "
             "predictions; rescale the targets and the columns of `X`, or use `fit_intercept=False`."
         ) from None
 
 
-def _descend(workspace: Workspace, loss: Loss, x: Point, b: Array) -> Array:
-    """Newton steps that descend; ends at a derivative of rounding size, or where no step helps.
+def _descend(look: Callable[[Array], Local], loss: Loss, b: Array) -> Array:
+    """Damped Newton steps.
 
     For a loss that is not convex with the size of the curvature, and no longer than the loss is wide, so that they
     stay in its valley. Where the curvature of softmax has vanished, falling damping lets them grow.
     """
-
-    def look(b: Array) -> Local:
-        return Local.unpack(workspace.fold(HullSums(loss, (), b), (x,)), b.size)
-
     here, least = look(b), UNIT * loss.smoothness
     damping, wide = least, math.inf if loss.convex else 2.0 / math.sqrt(loss.smoothness)
     for _ in range(MOST_STEPS):

@@ -78,33 +78,30 @@ class QuadraticForm(CalledFunction):
     def convex(self) -> bool:  # type: ignore[override]  # read-only here: it follows from H
         return bool(self.eigenvalues[0] >= -self._floor)
 
-    def _evaluate(self, x: Point) -> Evaluation:
+    def _evaluate(self, x: Point, tangent: bool) -> Evaluation:
         self._calls += 1
         image = self.H @ x.w
         value = inner(0.5 * image - self.b, x.w) + self.c
-        return Evaluation(x.alone(None), value, self._tangent(x.w, image), fresh=True)
-
-    def _tangent(self, w: Array, image: Array) -> Minorant:
-        d, terms, length = len(self.b), w.size, size(w)
-        gradient_error = UNIT * (d + FEW) * (self._norm * length + size(self.b))
-        along = 0.5 * inner(image, w)
-        constant_error = UNIT * (terms + FEW) * (abs(self.c) + self._norm * length**2) + gradient_error * length
+        length = size(x.w)
+        gradient_error = UNIT * (len(self.b) + FEW) * (self._norm * length + size(self.b))
+        constant_error = UNIT * (x.w.size + FEW) * (abs(self.c) + self._norm * length**2) + gradient_error * length
         # With a lowest eigenvalue of -s a tangent rises above f by s |w - x|^2 / 2 <= s |w|^2 + s |x|^2.
         slack = max(0.0, -float(self.eigenvalues[0])) + self._floor
         # Twice what the sums may err by: once for the bound, once for the value that it is compared with.
         constant_error, slack = constant_error + slack * length**2 + 2.0 * self.errors[0], slack + self.errors[1]
-        return Minorant(self.c - along, image - self.b, constant_error, gradient_error, slack)
+        constant = self.c - 0.5 * inner(image, x.w)
+        m = Minorant(constant, image - self.b, constant_error, gradient_error, slack)
+        return Evaluation(x.alone(None), value, m, fresh=True)
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None) -> Hull:
-        return Hull(self, points, self._expanded, gradient=gradient, convex=self.convex)
+        def look(own: tuple[Point, ...], m: Array, b: Array) -> Local:
+            here, *others = [self.evaluate(p) for p in own]
+            g, ways = here.slope.gradient, [p.w - own[0].w for p in own[1:]]
+            images = [other.slope.gradient - g for other in others]
+            hessian = np.array([[inner(d, image) for image in images] for d in ways])
+            return Local(here.value, np.array([inner(g, d) for d in ways]), (hessian + hessian.T) / 2.0)
 
-    def _expanded(self, points: tuple[Point, ...], m: Array, b: Array) -> Local:
-        """The form at the first of the points, in the coordinates of their hull."""
-        here, *others = [self.evaluate(p) for p in points]
-        g, ways = here.slope.gradient, [p.w - points[0].w for p in points[1:]]
-        images = [other.slope.gradient - g for other in others]
-        hessian = np.array([[inner(d, image) for image in images] for d in ways])
-        return Local(here.value, np.array([inner(g, d) for d in ways]), (hessian + hessian.T) / 2.0)
+        return Hull(self, points, look, gradient=gradient, convex=self.convex)
 
     def hessian(self, x: Point, features: Array | None = None) -> FormHessian:
         return FormHessian(self, features)

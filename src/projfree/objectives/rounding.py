@@ -22,17 +22,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from projfree.algebra import UNIT, Point, size, zeros
+from projfree.algebra import UNIT, size
 from projfree.checks import Array
 from projfree.data.base import Data
-from projfree.losses.base import LogLinkLoss, Loss, SmoothedLoss
+from projfree.losses.base import Loss, SmoothedLoss
 from projfree.losses.squared import is_squared
 from projfree.objectives.base import Evaluation, SmoothFunction
-from projfree.objectives.row_steps import FloorSum, Sums
+from projfree.objectives.row_steps import Sums
 from projfree.sets.base import ConstraintSet
+
+if TYPE_CHECKING:
+    from projfree.objectives.intercept import Intercept
 
 #: Operations besides those of a sum of products: a shift, a scale, the intercept. A few roundings.
 FEW = 8.0
@@ -54,27 +58,15 @@ class Rounding:
         Each sum and each derivative err by at most this many units of rounding of their absolute terms.
     floor : float
         The weighted mean of what errors of losses are relative to besides the losses.
-    constant : ndarray, optional
-        The best intercept at w = 0; None where there is no intercept.
-    spread : pair of float
-        ``(a, c)`` such that best intercepts of feasible w differ from the constant by at most a + c max|u|.
+    intercept : Intercept or None
+        That of the objective.
     """
 
     loss: Loss
     data: Data
     units: float
     floor: float = 0.0
-    constant: Array | None = None
-    spread: tuple[float, float] = (0.0, 1.0)
-
-    @classmethod
-    def of(cls, loss: Loss, data: Data, outputs: tuple[int, ...]) -> Rounding:
-        """That of an objective without an intercept."""
-        units, floor = data.rounding_units + 2.0 * loss.rounding + FEW + sum(outputs), 0.0
-        if isinstance(loss, LogLinkLoss):
-            zero = Point(zeros(data.shape(outputs)))  # whose predictions take no read
-            floor = float(data.open().fold(FloorSum(loss), (zero,))[0])
-        return cls(loss, data, units, floor)
+    intercept: Intercept | None = None
 
     def of_tangent(self, sums: Sums, b: Array | None = None) -> tuple[float, float]:
         """Bounds on the error of the constant of a tangent, and on the Euclidean norm of that of its gradient.
@@ -92,24 +84,24 @@ class Rounding:
         if sums.square <= UNDERFLOW:
             terms = float(np.add.reduce(sums.slope_size)) * data.row_norm
         gradient = UNIT * units * terms + UNDERFLOW * (1.0 + length)
-        if b is None or self.constant is None:
+        if b is None or self.intercept is None:
             return constant, gradient
-        slope = np.abs(sums.slope) + UNIT * units * sums.slope_size
-        constant += float(slope @ (np.abs((b - self.constant).ravel()) + self.spread[0]))
-        return constant, gradient + self.spread[1] * data.row_norm * float(np.add.reduce(slope))
+        slope, (away, factor) = np.abs(sums.slope) + UNIT * units * sums.slope_size, self.intercept.spread
+        constant += float(slope @ (np.abs((b - self.intercept.constant).ravel()) + away))
+        return constant, gradient + factor * data.row_norm * float(np.add.reduce(slope))
 
     def intercept_range(self, b: Array | None, largest: float) -> float:
         """How far ``b`` is from best intercepts where predictions are up to ``largest``, added over outputs."""
-        if b is None or self.constant is None:
+        if b is None or self.intercept is None:
             return 0.0
-        return float(np.abs(b - self.constant).sum()) + b.size * (self.spread[0] + self.spread[1] * largest)
+        return float(np.abs(b - self.intercept.constant).sum()) + b.size * self.intercept.radius(largest)
 
     def may_be_best(self, b: Array, largest: float) -> bool:
         """Whether ``b`` may be the best intercept of a point whose predictions are up to ``largest``."""
-        if self.constant is None:
+        if self.intercept is None:
             return False
-        unit, radius = UNIT * self.units, self.spread[0] + self.spread[1] * largest
-        return bool(np.all(np.abs(b - self.constant) <= radius + unit * (radius + np.abs(self.constant) + largest)))
+        constant, radius = self.intercept.constant, self.intercept.radius(largest)
+        return bool(np.all(np.abs(b - constant) <= radius + UNIT * self.units * (radius + np.abs(constant) + largest)))
 
     def predictions(self, w: Array, b: Array | None) -> float:
         """The error of the predictions of ``w`` with the intercept ``b``."""
@@ -141,7 +133,7 @@ class Rounding:
     def apart(self, ball: ConstraintSet, w: Array) -> float:
         """How far the predictions of ``w`` are from those of any vector of the set, about their means, at most."""
         data = self.data.column_stats
-        if self.constant is None or not is_squared(self.loss) or not data.terms:
+        if self.intercept is None or not is_squared(self.loss) or not data.terms:
             return math.inf  # only the intercept of squares takes up the means of the columns
         sizes = _for_entries(data.deviation(self.data.rounding_units, 0.0), w.shape)
         return self._largest(ball, w.shape, sizes, size(sizes)) + float(np.sum(sizes * np.abs(w)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.data.rows import TANGENTS, Rows, Step
-from projfree.losses.base import LogLinkLoss, Loss, SmoothedLoss
+from projfree.losses.base import Loss, SmoothedLoss
 from projfree.losses.softmax import Softmax
 
 #: ``sum`` as a ufunc: the same digits, with ``axis=None`` for all entries, and half the time for short arrays.
@@ -146,37 +146,6 @@ class ValueSum(Step):
 
 
 @dataclass(frozen=True)
-class HullSums(Step):
-    """Value, gradient and Hessian of the mean loss at the place ``m`` of the hull of the points, see `Local`.
-
-    The coordinates are those of m and, if it is given, of the intercept ``b``; the sizes of the terms of the derivative
-    in b come last. ``shifts`` are added to the predictions of each point.
-    """
-
-    loss: Loss
-    m: tuple[float, ...] = ()
-    b: Array | None = None
-    shifts: tuple[Array | float, ...] | None = None
-
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        if self.shifts is not None:
-            images = tuple([image + shift for image, shift in zip(images, self.shifts, strict=True)])
-        u, ways = images[0], [image - images[0] for image in images[1:]]
-        for c, d in zip(self.m, ways, strict=True):
-            u = u + c * d
-        u = u if self.b is None else u + self.b
-        losses, r = self.loss.value(u, rows.y), weigh(self.loss.derivative(u, rows.y), rows.s)
-        sums, curvature = [total(weigh(losses, rows.s)), *[np.vdot(r, d) for d in ways]], Curvature(self.loss, u, rows)
-        if self.b is None:
-            return None, np.concatenate([sums, curvature.products(ways, len(ways))[0].ravel()])
-        slope, sizes, H = np.ravel(by_column(r)), np.ravel(by_column(np.abs(r))), curvature.summed()
-        if ways:
-            own, cross = curvature.products(ways, len(ways))
-            H = np.block([[own, cross], [cross.T, H]])
-        return None, np.concatenate([sums, slope, H.ravel(), sizes])
-
-
-@dataclass(frozen=True)
 class SquaredDifference(Step):
     """The weighted sum of the squares of the difference of two predictions, less a shift."""
 
@@ -184,16 +153,6 @@ class SquaredDifference(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         return None, np.array([weigh((images[1] - images[0] - self.shift) ** 2, rows.s).sum()])
-
-
-@dataclass(frozen=True)
-class FloorSum(Step):
-    """The weighted sum of what the errors of values are relative to besides the values."""
-
-    loss: LogLinkLoss
-
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        return None, np.array([weigh(self.loss.floor(rows.y), rows.s).sum()])
 
 
 @dataclass(frozen=True)
