@@ -11,7 +11,6 @@ rows and columns would be penalised no more than rare ones.
 
 from __future__ import annotations
 
-import math
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
@@ -26,7 +25,7 @@ from projfree.completion.ratings import Ratings
 from projfree.completion.side_information import BlockMatrix, Features, SideInformation
 from projfree.data.local import checked_weights
 from projfree.losses.base import Loss
-from projfree.objectives.base import Evaluation, FunctionStructure, Memory, SmoothFunction
+from projfree.objectives.base import CalledFunction, Evaluation, FunctionStructure
 from projfree.objectives.hull import Hull
 from projfree.sets import SchattenBall
 
@@ -48,7 +47,7 @@ class Settings:
     implicit: float = 0.0
 
 
-class CompletionProblem(SmoothFunction):
+class CompletionProblem(CalledFunction):
     """Objective of matrix completion as a function of the weighted matrix Y.
 
     The values of ``ratings`` are targets of the loss. Frequencies are relative to ``mean_counts``, by default the mean
@@ -77,11 +76,10 @@ class CompletionProblem(SmoothFunction):
         self.implicit, self.features, n = implicit, features, self.entries.n
         self.side = SideInformation(self.entries.pattern, implicit / n, features, 1.0 / n)
         (m, k), (below, beside) = self.entries.pattern.shape, self.side.extra
-        self.shape = FactoredShape((m + below, k + beside))
         self.rows, self.cols = np.append(self._weights[0], np.ones(below)), np.append(self._weights[1], np.ones(beside))
         lowest = self.entries.loss.lower_bound  # squares are not negative
-        self.structure = FunctionStructure("CompletionProblem", predictions=False, least=lowest)
-        self._memory, self._reads = Memory(), 0
+        structure = FunctionStructure("CompletionProblem", predictions=False, least=lowest)
+        super().__init__(FactoredShape((m + below, k + beside)), structure)
 
     def with_implicit(self, weight: float) -> Self:
         """Return the problem of the same ratings with another weight of implicit features."""
@@ -103,29 +101,15 @@ class CompletionProblem(SmoothFunction):
         """The radius used for a zero matrix."""
         return MIN_RADIUS * self.entries.unit
 
-    @property
-    def passes(self) -> float:
-        return float(self._reads)
-
-    def open(self) -> Self:
-        f = copy(self)
-        f._memory, f._reads = Memory(), 0
-        return f
-
-    def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, read: bool = True, **_: bool
-    ) -> Evaluation:
-        known = self._memory.recall(self, x, tangent)
-        if known is not None or not read:
-            return known or Evaluation(x, math.nan)
-        self._reads += 1
+    def _evaluate(self, x: Point, tangent: bool) -> Evaluation:
+        self._calls += 1
         w: Any = x.w
         left, right = w.low.scaled(1.0 / self.rows, 1.0 / self.cols).factors()
         (m, n), entries = self.entries.pattern.shape, self.entries
         u = LowRank.of(left[:m], right[:n]).on_places(entries.pattern)
         b = entries.best_offsets(u, x.intercept)
         if not tangent:
-            return self._memory.keep(Evaluation(x.alone(b), entries.value(u, b) + self.side.value(left, right)))
+            return Evaluation(x.alone(b), entries.value(u, b) + self.side.value(left, right))
         own = entries.tangent(u, b)
         value, constant, residuals, error, gradient_error = own
         gradient: Any = OnPattern(entries.pattern, residuals)
@@ -140,7 +124,7 @@ class CompletionProblem(SmoothFunction):
         grown = 1.0 / float(self.rows.min() * self.cols.min())
         # The scaling rounds each entry of both parts four times.
         gradient_error = gradient_error * grown * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * gradient.scale
-        return self._memory.keep(Evaluation(x.alone(b), value, Minorant(constant, gradient, error, gradient_error)))
+        return Evaluation(x.alone(b), value, Minorant(constant, gradient, error, gradient_error))
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None) -> Hull:
         raise TypeError("CompletionProblem has no line searches; use `CompletionProblem.solver`.")
