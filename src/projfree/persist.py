@@ -116,11 +116,6 @@ def check(path: str | os.PathLike[str], *, kind: str) -> None:
             ) from None
 
 
-def stored_fields(kind: Any) -> list[str]:
-    """The fields of a dataclass that outlive a run; others may hold data."""
-    return [each.name for each in fields(kind) if not each.metadata.get("transient")]
-
-
 def pack(value: Any, types: Mapping[str, type], convert: Callable[[Any], Any] = lambda value: value) -> Tree:
     """A tree in which dataclasses are mappings of ``class`` and of their fields; those not in ``types`` have no fields.
 
@@ -134,7 +129,8 @@ def pack(value: Any, types: Mapping[str, type], convert: Callable[[Any], Any] = 
     if not is_dataclass(value):
         return value
     kind: Any = type(value)
-    names = stored_fields(kind) if types.get(kind.__name__) is kind else ()
+    known = fields(kind) if types.get(kind.__name__) == kind else ()
+    names = [each.name for each in known if not each.metadata.get("transient")]
     return {"class": kind.__name__} | {name: pack(getattr(value, name), types, convert) for name in names}
 
 

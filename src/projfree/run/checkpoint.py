@@ -131,7 +131,7 @@ def _snapshot(run: Run) -> dict[str, Any]:
         "problem": fingerprint(run.f, run.ball, run.solver),
         "solver": persist.pack(run.solver, CLASSES),
         "class": type(run.state).__name__,
-        "state": _members(run.state, persist.stored_fields(type(run.state))),
+        "state": _members(run.state, run.state.stored_fields()),
         "run": _members(run, RUN),
         "lower_bound": _members(run.lower_bound, LOWER_BOUND),
         "trace": run.trace.columns(),
@@ -156,7 +156,7 @@ def _restore(run: Run, tree: dict[str, Any]) -> None:
         "ActiveSet": lambda **arrays: ActiveSet.checked(tuple(f.shape), **arrays),
         "Structured": lambda **parts: unpack(parts, f.structure.pattern),
     }
-    run.state = kind(**_restored(run.state, persist.stored_fields(kind), tree["state"], makers), solver=run.solver)
+    run.state = kind(**_restored(run.state, kind.stored_fields(), tree["state"], makers), solver=run.solver)
     vars(run.lower_bound).update(_restored(run.lower_bound, LOWER_BOUND, tree["lower_bound"], makers))
     saved = _restored(run, RUN, tree["run"], makers)
     run.opened, run.passes_before = f.open(), saved.pop("passes")

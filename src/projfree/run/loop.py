@@ -20,7 +20,6 @@ from projfree.deadline import Expired, deadline, expired
 from projfree.numerics.compilation import compile_seconds
 from projfree.objectives.base import Evaluation, SmoothFunction
 from projfree.objectives.blackbox import NotFiniteError
-from projfree.persist import stored_fields
 from projfree.run.callbacks import Callback, as_callbacks, closing
 from projfree.run.certificate import Certificate, recompute_certificate
 from projfree.run.lower_bound import LowerBound, next_check
@@ -181,7 +180,7 @@ def minimize(
         trace=run.trace,
         certificate=run.certificate,
         state=kind(
-            **{name: getattr(run.state, name) for name in stored_fields(kind)}, solver=run.solver, problem=problem
+            **{name: getattr(run.state, name) for name in kind.stored_fields()}, solver=run.solver, problem=problem
         ),
         solver=run.solver,
         multiplier=run.multiplier,

@@ -107,6 +107,11 @@ class State:
     solver: Solver | None = field(default=None, metadata={"transient": True}, repr=False)
     active_set: ActiveSet | None = field(default=None, repr=False)
 
+    @classmethod
+    def stored_fields(cls) -> list[str]:
+        """The fields that outlive a run; others may hold data."""
+        return [each.name for each in fields(cls) if not each.metadata.get("transient")]
+
     @property
     def gap(self) -> float:
         """The Frank-Wolfe gap at ``evaluation``, NaN where the step did not compute it."""
