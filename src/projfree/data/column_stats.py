@@ -71,35 +71,27 @@ class ColumnStats:
         Its ``row_norm`` is not finite where an entry, or the square of one, is not.
         """
         rows, d = table.shape
-        s = np.full(rows, s) if isinstance(s, float) else s
-        if sparse := is_sparse(table):
-            x, j, i = table.data, table.indices.astype(np.intp), np.repeat(np.arange(rows), np.diff(table.indptr))
-        else:
-            x, j, i = table, slice(None), np.zeros(0, dtype=np.intp)
-
-        def by_column(values: Array, factors: Array) -> Array:
-            return np.bincount(j, values * factors[i], d) + 0.0 if sparse else factors @ values
-
-        def by_row(values: Array) -> Array:
-            return np.bincount(i, values, rows) + 0.0 if sparse else values @ np.ones(d)
-
+        s, one, sparse = np.full(rows, s) if isinstance(s, float) else s, np.ones(d), is_sparse(table)
         with np.errstate(over="ignore", invalid="ignore"):
-            z = np.abs(x)  # one array for all that is formed of the entries: fresh memory costs more than the sums
-            row_sums, largest = by_column(z, s * by_row(z)), np.zeros(d)
+            formed = abs(table)  # for all that is formed of the entries z: fresh memory costs more than the sums
+            x, z = (table.data, formed.data) if sparse else (table, formed)
+            row_sums, largest = (s * (formed @ one)) @ formed, np.zeros(d)
             if sparse:
-                np.maximum.at(largest, j, z)
+                np.maximum.at(largest, table.indices, z)
             else:
-                largest = np.maximum.reduce(z, axis=0)
+                np.maximum.reduce(z, axis=0, out=largest)
             np.multiply(z, z, out=z)
-            squares, lengths = by_column(z, s), by_row(z) + d * TINY
-            mean, weight, stored = by_column(x, s), float(s.sum()), np.full(d, rows)
+            squares, lengths = s @ formed, formed @ one + d * TINY
+            mean, weight, stored = s @ table, float(s.sum()), np.full(d, rows)
             centre = mean / weight if weight > 0.0 else np.zeros(d)
-            np.subtract(x, centre[j], out=z)
-            spread = by_column(np.multiply(z, z, out=z), s)
+            np.subtract(x, centre[table.indices] if sparse else centre, out=z)
+            np.multiply(z, z, out=z)
+            spread = s @ formed
             if sparse:  # and the weight of the rows where a column stores nothing
-                stored, absent = np.bincount(j, minlength=d), weight - by_column(np.ones(len(x)), s)
+                z[:] = 1.0
+                stored, absent = np.bincount(table.indices, minlength=d), weight - s @ formed
                 spread += np.where(stored == rows, 0.0, np.maximum(absent, 0.0)) * centre**2
-            checksum = by_column(x, np.arange(first + 1, first + rows + 1) / n)
+            checksum = np.arange(first + 1, first + rows + 1) / n @ table
             return cls(
                 *(rows, mean, weight, spread, squares, largest, row_sums, stored, checksum),
                 *(float(np.sqrt(np.maximum.reduce(lengths))), float(s @ lengths), d),
