@@ -1,4 +1,4 @@
-"""The algebraic types that carry every algorithm: points, minorants, and matrices never formed."""
+"""Algebraic types of all algorithms: points, minorants, and matrices that are not stored densely."""
 
 from projfree.lazy_import import lazy_names
 

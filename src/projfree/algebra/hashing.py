@@ -1,4 +1,4 @@
-"""Short hashes that tell arrays from others."""
+"""Short hashes of arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from projfree.checks import Array
 
 
 def short_hash(head: str, *arrays: Array | None) -> str:
-    """Sixteen digits of the hash of a text and the bytes of some arrays; a dash stands for each that is None."""
+    """Return 16 hexadecimal digits of the SHA-256 hash of a text and of arrays; None is hashed as a dash."""
     digest = hashlib.sha256(head.encode())
     for array in arrays:
         digest.update(b"-" if array is None else np.ascontiguousarray(array).data)

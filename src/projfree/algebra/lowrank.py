@@ -1,4 +1,4 @@
-"""`LowRank`: a matrix held as a lazy mixture of factors; matrices that are never formed as arrays for the disk."""
+"""`LowRank`, a linear combination of low-rank factors; conversion of structured matrices to arrays for files."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from projfree.checks import Array, real_array
 from projfree.numerics.spectra import singular_values, svd
 from projfree.runtime import MIN_PARALLEL_ENTRIES, default_threads, parallel_for
 
-#: Mixtures with more columns than this, and than twice what the last compression left, are compressed.
+#: A sum with more columns than this, and than twice the columns of its largest term, is compressed.
 MOST_COLUMNS = 512
-#: The factors of an iterate take no more memory than this, or so many columns; beyond, the smallest singular values
-#: go, down to half of it, and what they were is counted.
+#: Largest size of the factors of an iterate in bytes, and number of columns that is always allowed. A larger iterate is
+#: truncated to half of this size, and `cut` includes the truncation error.
 FACTOR_BYTES, FEWEST_COLUMNS = 1 << 28, 160
-#: What a compression may cut, relative to the Frobenius norm: rounding on small matrices, a little more on large ones.
+#: Truncation error allowed in a compression, relative to the Frobenius norm, for small and for large matrices.
 CUT_SMALL, CUT_LARGE = 1e-13, 1e-7
-#: The rounding of a decomposition for each column, relative to the largest singular value.
+#: Rounding error of a singular value decomposition per column, relative to the largest singular value.
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
 class Factor:
-    """``left @ right.T`` with left ``(m, k)`` and right ``(n, k)``; shared between mixtures, compared by identity.
+    """The matrix ``left @ right.T`` with left ``(m, k)`` and right ``(n, k)``; shared by sums, compared by identity.
 
-    ``cut`` bounds the Frobenius norm of what compressions have taken from the matrix that it stands for.
+    ``cut`` is an upper bound on the truncation error of compressions in the Frobenius norm.
     """
 
     __slots__ = ("cut", "left", "right")
@@ -38,19 +38,19 @@ class Factor:
 
     @property
     def rank(self) -> int:
-        """The number of columns."""
+        """Number of columns of the factors, an upper bound on the rank."""
         return int(self.left.shape[1])
 
 
 class LowRank(Structured):
-    r"""The matrix :math:`\sum_j c_j L_j R_j^T`; mixing costs nothing until columns abound.
+    r"""The matrix :math:`\sum_j c_j L_j R_j^T`; a linear combination only concatenates the terms.
 
     Parameters
     ----------
     shape : tuple of int
-        The shape of the matrix.
+        Shape of the matrix.
     terms : sequence of (float, Factor)
-        Coefficients and factors; none make zero.
+        Coefficients and factors; an empty sequence is the zero matrix.
 
     Examples
     --------
@@ -69,17 +69,17 @@ class LowRank(Structured):
 
     @property
     def low(self) -> LowRank:  # type: ignore[override]  # read-only here
-        return self  # no attribute: a cycle would keep the memory until it is looked for
+        return self  # not an attribute: a reference cycle would delay freeing the memory until garbage collection
 
     @classmethod
     def of(cls, left: Array, right: Array, cut: float = 0.0) -> LowRank:
-        """The matrix ``left @ right.T``."""
+        """Create the matrix ``left @ right.T``, whose truncation error is at most ``cut``."""
         left, right = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
         return cls((len(left), len(right)), ((1.0, Factor(left, right, cut)),) if left.shape[1] else ())
 
     @classmethod
     def sum(cls, shape: FactoredShape, parts: Sequence[LowRank]) -> LowRank:
-        """The sum of matrices, compressed where it has too many columns."""
+        """Return the sum of matrices, compressed if it has too many columns."""
         found: dict[Factor, float] = {}
         for part in parts:
             for c, factor in part.terms:
@@ -94,16 +94,16 @@ class LowRank(Structured):
 
     @property
     def rank(self) -> int:
-        """The number of columns held, an upper bound on the rank."""
+        """Number of columns of all factors together, an upper bound on the rank."""
         return sum(factor.rank for _, factor in self.terms)
 
     @property
     def cut(self) -> float:
-        """A bound on the Frobenius distance to the matrix that exact arithmetic without compression would hold."""
+        """Upper bound on the truncation error of all compressions, in the Frobenius norm."""
         return float(sum(abs(c) * factor.cut for c, factor in self.terms))
 
     def factors(self) -> tuple[Array, Array]:
-        """``(left, right)`` with the matrix equal to ``left @ right.T``."""
+        """Return ``(left, right)`` such that the matrix equals ``left @ right.T``."""
         if not self.terms:
             return np.zeros((self.shape[0], 0)), np.zeros((self.shape[1], 0))
         if len(self.terms) == 1:
@@ -113,31 +113,31 @@ class LowRank(Structured):
         return left, np.concatenate([factor.right for _, factor in self.terms], axis=1)
 
     def decomposed(self) -> tuple[Array, Array, Array]:
-        """The singular value decomposition ``(U, sigma, V)`` with orthonormal columns, by QR of both factors."""
+        """Return the singular value decomposition ``(U, sigma, V)``, computed by QR of both factors."""
         (q, r), (o, s) = (np.linalg.qr(factor) for factor in self.factors())
         u, sigma, vt = svd(r @ s.T)
         return q @ u, sigma, o @ vt.T
 
     def singular_values(self) -> Array:
-        """The singular values, largest first."""
+        """Return the singular values in decreasing order."""
         left, right = self.factors()
         return singular_values(np.asarray(np.linalg.qr(left, mode="r")) @ np.asarray(np.linalg.qr(right, mode="r")).T)
 
     @property
     def capacity(self) -> int:
-        """The columns that an iterate may have; at least twice those of its widest term, so that steps are not lost."""
+        """Largest number of columns of an iterate; at least twice that of its largest term, so that no step is lost."""
         least = max((factor.rank for _, factor in self.terms), default=0)
         return max(FACTOR_BYTES // (8 * (self.shape[0] + self.shape[1])), FEWEST_COLUMNS, 2 * least)
 
     @property
     def fits(self) -> bool:
-        """Whether its rank is within its capacity; always where the smaller side is, which no compression exceeds."""
+        """Whether the rank is at most the capacity; True if the smaller dimension is, which bounds the true rank."""
         return self.rank <= self.capacity or min(self.shape) <= self.capacity
 
     def compressed(self, cut: float | None = None, columns: int | None = None) -> LowRank:
-        """The leading part of the matrix, by the relative cut and in so many columns; `cut` counts what it leaves out.
+        """Return a truncated singular value decomposition with relative error ``cut`` and at most ``columns`` columns.
 
-        No Schatten norm grows.
+        The `cut` of the result includes the truncation error. No Schatten norm increases.
         """
         if not self.terms:
             return self
@@ -145,13 +145,13 @@ class LowRank(Structured):
         return LowRank.of(u * sigma, v, self.cut + lost)
 
     def truncated(self, cut: float | None = None, columns: int | None = None) -> tuple[Array, Array, Array, float]:
-        """The decomposition without the smallest singular values, and the size of what went.
+        """Return the truncated decomposition ``(U, sigma, V)`` and a bound on the truncation error (Frobenius norm).
 
-        The others shrink by the rounding of the decomposition.
+        The singular values are reduced by the rounding error of the decomposition.
         """
         allowed = cut if cut is not None else CUT_SMALL if min(self.shape) <= MOST_COLUMNS else CUT_LARGE
         u, sigma, v = self.decomposed()
-        tail = np.sqrt(np.cumsum(sigma[::-1] ** 2)[::-1])  # of dropping everything from here on
+        tail = np.sqrt(np.cumsum(sigma[::-1] ** 2)[::-1])  # tail[i]: error of a truncation to i values
         keep = min(int(np.count_nonzero(tail > allowed * tail[:1])), len(sigma) if columns is None else columns)
         rounding = ROUNDING * self.rank
         lost = float(tail[keep : keep + 1].sum()) + 2.0 * rounding * float(tail[:1].sum())
@@ -164,7 +164,7 @@ class LowRank(Structured):
         return self._sum([c * (f.right @ (f.left.T @ block)) for c, f in self.terms], (self.shape[1], block.shape[1]))
 
     def on_places(self, pattern: Pattern) -> Array:
-        """The entries at the places of a pattern."""
+        """Return the entries at the positions of a pattern as a 1-d array."""
         return self.of_pairs(pattern.rows, pattern.indices)
 
     def of_pairs(self, rows: Array, cols: Array) -> Array:
@@ -181,13 +181,13 @@ class LowRank(Structured):
         return self._sum(terms, (stop - start, self.shape[1]))
 
     def gram(self) -> Array:
-        """The Gram matrix of the smaller side."""
+        """Return ``A @ A.T`` or ``A.T @ A``, whichever is smaller."""
         left, right = self.factors()
         own, other = (left, right) if self.shape[0] < self.shape[1] else (right, left)
         return np.asarray(own @ (other.T @ other) @ own.T)
 
     def block(self, rows: slice, cols: slice) -> LowRank:
-        """Some neighbouring rows and columns, without the components that are zero there."""
+        """Return a submatrix of consecutive rows and columns, without components that are zero in it."""
         left, right = self.factors()
         left, right = left[rows], right[cols]
         there = left.any(axis=0) & right.any(axis=0)
@@ -212,7 +212,7 @@ class LowRank(Structured):
 
     @property
     def scale(self) -> float:
-        # Component by component: in a block of a larger matrix many have one factor that is zero there.
+        # One product of norms per component: in a block of a larger matrix, many components have a factor of zero.
         columns = [(c, np.linalg.norm(f.left, axis=0), np.linalg.norm(f.right, axis=0)) for c, f in self.terms]
         return float(sum(abs(c) * (left @ right) for c, left, right in columns))
 
@@ -224,7 +224,7 @@ class LowRank(Structured):
 
 
 def pack(w: Structured) -> dict[str, Any]:
-    """The parts of ``w`` as arrays; places on the pattern by their row pointers and columns."""
+    """Return ``w`` as a dictionary of arrays; a pattern is stored by its row pointers and column indices."""
     tree: dict[str, Any] = {"shape": list(w.shape), "cut": 0.0}
     if w.low is not None:
         tree["left"], tree["right"] = w.low.factors()
@@ -235,7 +235,7 @@ def pack(w: Structured) -> dict[str, Any]:
 
 
 def unpack(tree: dict[str, Any], pattern: Pattern | None = None) -> Structured:
-    """Undo `pack`; places that are those of ``pattern`` become that pattern, since mixing asks for the same one."""
+    """Undo `pack`; use ``pattern`` itself if the stored one is equal, because sums on one pattern are faster."""
     m, n = tree["shape"]
     _check(tree, m, n)
     parts: list[Any] = [LowRank.of(tree["left"], tree["right"], tree["cut"])] if "left" in tree else []
@@ -252,7 +252,7 @@ def unpack(tree: dict[str, Any], pattern: Pattern | None = None) -> Structured:
 
 
 def _check(tree: dict[str, Any], m: int, n: int) -> None:
-    """Raise where the arrays are not those of a matrix of this shape: a file may hold anything."""
+    """Raise ValueError if the arrays, read from a file, are not those of a matrix of this shape."""
     arrays = {name: real_array(name, tree[name]) for name in ("left", "right", "values") if name in tree}
     fits = all(np.isfinite(array).all() for array in arrays.values()) and float(tree["cut"]) >= 0.0
     if "left" in tree:

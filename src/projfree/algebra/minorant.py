@@ -1,4 +1,4 @@
-"""`Minorant`: an affine function below f that knows its own rounding error."""
+"""`Minorant`: an affine lower bound of f with bounds on its rounding errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from projfree.numerics.sums import UNIT
 
 
 class Support(Protocol):
-    """The part of a constraint set that a bound needs."""
+    """Methods of a constraint set that a lower bound needs."""
 
     def support(self, g: Array) -> float: ...
 
@@ -27,12 +27,12 @@ class Support(Protocol):
 class Minorant:
     r"""The affine function :math:`m(w) = c + \langle g, w\rangle`; closed under ``+`` and non-negative ``*``.
 
-    For convex f a tangent lies below f, and so does every average of tangents. In floating point the exact minorant
-    differs from the stored numbers by at most ``constant_error`` in the constant and by a vector of Euclidean norm at
-    most ``gradient_error`` in the gradient; where convexity itself holds only up to rounding, it is below f up to
-    ``curvature_error`` times the squared norm of w. Mixing adds the rounding of the mixing itself.
+    For convex f every tangent, and every convex combination of tangents, is a lower bound of f. In floating point the
+    exact minorant differs from the stored numbers by at most ``constant_error`` in the constant and by a vector of
+    Euclidean norm at most ``gradient_error`` in the gradient; if f is convex only up to rounding, it exceeds f by at
+    most ``curvature_error`` times the squared norm of w. Sums and products add their rounding errors to these bounds.
 
-    An estimate of a gradient from sampled rows has the constant :math:`-\infty`, so that no bound can come of it.
+    An estimate of a gradient from sampled rows has the constant :math:`-\infty` and gives no lower bound.
     """
 
     constant: float
@@ -45,7 +45,7 @@ class Minorant:
 
     @classmethod
     def zero(cls, shape: tuple[int, ...]) -> Minorant:
-        """The zero function, the neutral element of averaging."""
+        """Return the zero function, the neutral element of ``+``."""
         return cls(0.0, zeros(shape))
 
     def __call__(self, w: Array) -> float:
@@ -55,7 +55,7 @@ class Minorant:
         a = float(a)
         if not a >= 0.0:
             raise ValueError(f"a minorant times {a:g} lies above f; weights of averages must lie between 0 and 1.")
-        if a == 0.0:  # also for an estimate, whose constant times zero would be NaN
+        if a == 0.0:  # the constant of an estimate is infinite: times zero it would be NaN
             return Minorant.zero(self.gradient.shape)
         constant, gradient = a * self.constant, a * self.gradient
         return Minorant(
@@ -79,45 +79,45 @@ class Minorant:
         )
 
     def shifted(self, direction: Array, scale: float) -> Minorant:
-        """The function plus ``scale * <direction, w>``, the rounding of the shift included."""
+        """Return the function plus ``scale * <direction, w>``; the error bounds include the rounding of the sum."""
         gradient = self.gradient + scale * direction
         moved = size(gradient) + 2.0 * abs(scale) * size(direction)
         error = self.gradient_error + UNIT * moved
         return Minorant(self.constant, gradient, self.constant_error, error, self.curvature_error)
 
     def lower(self, ball: Support, support: float | None = None) -> float:
-        r"""A number proven to be at most :math:`\min_{w \in C} m(w)`.
+        r"""Return a certified lower bound on :math:`\min_{w \in C} m(w)`.
 
-        It is :math:`c - \mathrm{support}_C(-g)` lowered by the rounding allowance. A caller that has
-        ``support(-g)`` already passes it in.
+        It is :math:`c - \mathrm{support}_C(-g)` minus an allowance for rounding errors. ``support`` is the value of
+        ``support(-g)``, if it is known already.
         """
         return self.minimum(ball, support)[0]
 
     def minimum(self, ball: Support, support: float | None = None) -> tuple[float, float]:
-        """`lower` and the rounding allowance contained in it."""
+        """Return `lower` and its allowance for rounding errors."""
         if not np.isfinite(self.constant):
             return -np.inf, 0.0
         if support is None:
             support = ball.support(-self.gradient)
         reach, error = ball.reach(self.gradient.shape), ball.support_error(self.gradient, support)
         allowance = self.constant_error + (self.gradient_error + self.curvature_error * reach) * reach + error
-        # Four more roundings: the subtraction, the allowance's own sums, and the last subtraction.
+        # Four more roundings: two subtractions and the sums of the allowance.
         allowance = allowance * (1.0 + 8 * UNIT) + 4 * UNIT * (abs(self.constant) + abs(support))
         return float(self.constant - support - allowance), float(allowance)
 
 
 def size(g: Any) -> float:
-    """The Euclidean norm, also where squares would leave the range of floating point."""
+    """Return the Euclidean norm, without overflow or underflow of the squares."""
     return g.size() if isinstance(g, Structured) else lp_norm(np.asarray(g, dtype=np.float64), 2.0)
 
 
 def square(g: Array) -> float:
-    """The sum of the squares of all entries."""
+    """Return the sum of squares of all entries."""
     return g.size() ** 2 if is_structured(g) else float(np.sum(g**2))
 
 
 def inner(a: Array, b: Array) -> float:
-    """The sum of the products of entries, for vectors and matrices alike."""
+    """Return the inner product of two vectors or matrices."""
     if is_structured(a):
         return a.inner(b)
     return b.inner(a) if is_structured(b) else float(np.vdot(a, b))

@@ -1,4 +1,4 @@
-"""`Pattern`, the places of the observed entries of a matrix, and `OnPattern`, a matrix that is zero elsewhere."""
+"""`Pattern`, the positions of the observed entries of a matrix, and `OnPattern`, a matrix that is zero elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from projfree.runtime import parallel_for_rows
 
 
 def sorting_order(keys: Array, count: int) -> Array:
-    """The stable order of whole numbers from 0 to below ``count``, by counting: one transposition in SciPy."""
+    """Return the stable sorting order of integers in ``[0, count)``, by the counting sort of a SciPy transposition."""
     from scipy.sparse import csr_array
 
     places = csr_array((np.zeros(len(keys), dtype=np.int8), keys, np.arange(len(keys) + 1)), shape=(len(keys), count))
@@ -22,14 +22,14 @@ def sorting_order(keys: Array, count: int) -> Array:
 
 
 class Pattern:
-    """Distinct places of a matrix in the order of rows, then columns; compared by identity.
+    """Distinct index pairs of a matrix, sorted by row, then column; compared by identity.
 
     Attributes
     ----------
     shape : FactoredShape
-        The shape of the matrix.
+        Shape of the matrix.
     indptr, indices : ndarray
-        Row i holds the columns ``indices[indptr[i]:indptr[i + 1]]``.
+        Row i has entries in the columns ``indices[indptr[i]:indptr[i + 1]]``.
     """
 
     def __init__(self, indptr: Array, indices: Array, shape: tuple[int, int]) -> None:
@@ -38,7 +38,7 @@ class Pattern:
 
     @classmethod
     def of(cls, rows: Array, cols: Array, shape: tuple[int, int]) -> tuple[Pattern, Array, Array | None]:
-        """The pattern of pairs, the order that sorts them, and the place of each sorted pair (None where distinct)."""
+        """Return the pattern of index pairs, their sorting order, and the entry of each sorted pair (None if 1:1)."""
         rows, cols = np.asarray(rows), np.asarray(cols)
         order = sorting_order(cols, shape[1])
         order = order[sorting_order(rows[order], shape[0])]
@@ -56,17 +56,17 @@ class Pattern:
 
     @property
     def count(self) -> int:
-        """How many places there are."""
+        """Number of entries."""
         return len(self.indices)
 
     @cached_property
     def rows(self) -> Array:
-        """The row of each place."""
+        """Row index of each entry."""
         return np.repeat(np.arange(self.shape[0], dtype=np.int32), np.diff(self.indptr))
 
     @cached_property
     def by_column(self) -> tuple[Array, Array, Array]:
-        """``(indptr, indices, order)`` of the transposed pattern; ``order`` takes values of this one to that one."""
+        """``(indptr, indices, order)`` of the transposed pattern, whose values are ``values[order]``."""
         order = sorting_order(self.indices, self.shape[1])
         counts = np.bincount(self.indices, minlength=self.shape[1])
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -74,14 +74,14 @@ class Pattern:
 
 
 class OnPattern(Structured):
-    """Values at the places of a `Pattern`, zero elsewhere, such as every gradient of matrix completion.
+    """A matrix that is zero outside a `Pattern`, such as a gradient in matrix completion.
 
     Parameters
     ----------
     pattern : Pattern
-        The places.
+        Positions of the entries.
     values : ndarray
-        One number for each place.
+        Value of each entry.
     """
 
     def __init__(self, pattern: Pattern, values: Array) -> None:
@@ -89,13 +89,13 @@ class OnPattern(Structured):
 
     @property
     def on(self) -> OnPattern:  # type: ignore[override]  # read-only here
-        return self  # no attribute: a cycle would keep the memory until it is looked for
+        return self  # not an attribute: a reference cycle would delay freeing the memory until garbage collection
 
     def __mul__(self, a: Any) -> OnPattern:
         return self if a == 1.0 else OnPattern(self.pattern, self.values * float(a))
 
     def plus(self, others: list[Any]) -> OnPattern:
-        """The sum with other matrices on patterns."""
+        """Return the sum with other matrices on patterns."""
         return added([self, *others])
 
     def times(self, block: Array) -> Array:
@@ -107,7 +107,7 @@ class OnPattern(Structured):
 
     @property
     def by_column(self) -> tuple[Array, Array, Array]:
-        """Pointers, rows and values, column by column."""
+        """``(indptr, indices, values)`` of the transpose."""
         indptr, indices, order = self.pattern.by_column
         return indptr, indices, self.values[order]
 
@@ -137,7 +137,7 @@ class OnPattern(Structured):
         return float(sum(self.values @ part.on_places(self.pattern) for part in other.parts()))
 
     def on_places(self, pattern: Pattern) -> Array:
-        """The entries at the places of a pattern."""
+        """Return the entries at the positions of a pattern as a 1-d array."""
         return self.values if pattern is self.pattern else self.of_pairs(pattern.rows, pattern.indices)
 
     def size(self) -> float:
@@ -153,7 +153,7 @@ class OnPattern(Structured):
 
     @property
     def count(self) -> int:
-        """The number of places."""
+        """Number of entries of the pattern."""
         return self.pattern.count
 
     def any(self) -> bool:
@@ -163,7 +163,7 @@ class OnPattern(Structured):
         return bool(np.isfinite(self.values).all())
 
     def gram(self) -> Array:
-        """The Gram matrix of the smaller side, from the sparse rows."""
+        """Return ``A @ A.T`` or ``A.T @ A``, whichever is smaller, as a dense matrix."""
         return products(self, self, self.shape[0] <= self.shape[1])
 
 
@@ -177,7 +177,7 @@ def _product(indptr: Array, indices: Array, values: Array, block: Array) -> Arra
 
 
 def products(G: OnPattern, H: OnPattern, by_rows: bool) -> Array:
-    """The dense matrix ``G @ H.T`` of two matrices on patterns, or ``G.T @ H``."""
+    """Return the dense product of two matrices on patterns: ``G @ H.T`` if ``by_rows``, else ``G.T @ H``."""
     from projfree.numerics.entries_kernels import gram_rows, mirror
 
     kernel: Any = gram_rows
@@ -193,7 +193,7 @@ def products(G: OnPattern, H: OnPattern, by_rows: bool) -> Array:
 
 
 def added(parts: list[OnPattern]) -> OnPattern:
-    """The sum of matrices on patterns, on the union of their places where they differ."""
+    """Return the sum of matrices on patterns, on the union of the patterns."""
     first, *rest = parts
     if not rest:
         return first

@@ -1,4 +1,4 @@
-"""`Point`: an immutable parameter, which may be stored as a linear combination of a few other points."""
+"""`Point`: an immutable parameter that may record the linear combination of points from which it was computed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from projfree.checks import Array
 
-#: A combination of more points than this forgets them: computing its predictions is cheaper than combining so many.
+#: Largest number of points that a combination records; beyond it, computing predictions is cheaper than combining them.
 MOST_PARTS = 3
 
 
 class Handle:
-    """The key under which a workspace stores the predictions of a point; copies get keys of their own."""
+    """Key under which a workspace stores the predictions of a point."""
 
     __slots__ = ()
 
@@ -28,26 +28,26 @@ class Point:
     Attributes
     ----------
     w : ndarray
-        The parameter, read-only.
+        Parameter, read-only.
     intercept : ndarray or None
-        The intercept that belongs to ``w``, or the start of the search for it. A combination has the average of the
-        intercepts of its points; vertices from an oracle have none.
+        Intercept that belongs to ``w``, or the initial value for its optimisation. That of a combination is the
+        weighted average of the intercepts of its points; vertices from an oracle have none.
     mass : float
-        The weight of the intercept in averages.
+        Weight of the intercept in averages.
     of : tuple of (float, Point)
-        The points that this one is a combination of, if they are few.
+        Coefficients and points of the linear combination; empty if there are too many.
     handle : Handle
-        The key of the predictions in a workspace.
+        Key of the predictions in a workspace.
     """
 
     w: Array
     intercept: Array | None = None
     mass: float = field(default=1.0, metadata={"transient": True})
     of: tuple[tuple[float, Point], ...] = field(default=(), metadata={"transient": True})
-    # `dataclasses.replace` makes a new one
+    # `dataclasses.replace` creates a new one.
     handle: Handle = field(default_factory=Handle, repr=False, init=False, metadata={"transient": True})
 
-    # NumPy scalars must not try to broadcast over a Point: let `Point.__rmul__` answer.
+    # NumPy scalars must not broadcast over a Point: they defer to `Point.__rmul__`.
     __array_ufunc__ = None
 
     def __mul__(self, a: float) -> Point:
@@ -65,20 +65,20 @@ class Point:
         return _restored, (self.w, self.intercept, self.mass, self.of)
 
     def alone(self, intercept: Array | None) -> Point:
-        """The same point with another intercept, no longer a mixture; it is found by the same handle."""
+        """Return a copy with another intercept and the same handle, without the recorded combination."""
         copy = Point(self.w, intercept)
         object.__setattr__(copy, "handle", self.handle)
         return copy
 
     def starting_at(self, intercept: Array | None) -> Point:
-        """The same point, mixture and handle, with another start for the search for its intercept."""
+        """Return a copy with another initial value for the intercept, the same handle and the same combination."""
         copy = self.alone(intercept)
         object.__setattr__(copy, "of", self.of)
         return copy
 
 
 def mix(*terms: tuple[float, Point], intercept: Array | None = None) -> Point:
-    """The linear combination of points; ``intercept`` replaces the average of theirs."""
+    """Return a linear combination of points; ``intercept`` replaces the weighted average of their intercepts."""
     parts: dict[Handle, tuple[float, Point]] = {}
     w, mass, moment = None, 0.0, None
     for c, point in terms:
@@ -103,19 +103,19 @@ def mix(*terms: tuple[float, Point], intercept: Array | None = None) -> Point:
 
 
 def _restored(w: Array, intercept: Array | None, mass: float, of: tuple[tuple[float, Point], ...]) -> Point:
-    """A copy, with a handle of its own and as read-only as the original."""
+    """Create a read-only point with a new handle; used by pickle and copy."""
     return Point(frozen(w), intercept, mass, of)
 
 
 def is_frozen(w: Array) -> bool:
-    """Whether nobody can write to an array, through what it is a view of either; not known of factors."""
+    """Whether an array and all arrays that it is a view of are read-only; False for structured matrices."""
     if not isinstance(w, np.ndarray) or w.flags.writeable:
         return False
     return w.base is None or is_frozen(w.base)
 
 
 def frozen(w: Array) -> Array:
-    """The array itself, made read-only; factors and patterns are as they are."""
+    """Make an array read-only and return it; return other objects unchanged."""
     if isinstance(w, np.ndarray):
         w.flags.writeable = False
     return w

@@ -1,4 +1,4 @@
-"""Matrices that are never formed: low rank, on the observed pattern, and sums of the two."""
+"""Matrices that are not stored densely: of low rank, on the pattern of observed entries, and sums of the two."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from projfree.algebra.lowrank import LowRank
     from projfree.algebra.pattern import OnPattern
 
-#: `toarray` refuses more entries than this (400 MB): whoever asks for them has taken a wrong turn.
+#: `toarray` raises ValueError for more entries than this (400 MB).
 MOST_DENSE = 50_000_000
-#: Rows that are made dense at a time where all entries must be visited.
+#: Number of rows that are computed at a time if all entries are needed.
 SLAB = 256
 
 
 class FactoredShape(tuple[int, ...]):
-    """The shape of a matrix that is never formed: zeros of this shape are factors of rank nothing."""
+    """Shape of a structured matrix; `zeros` of this shape is a `LowRank` of rank 0."""
 
     __slots__ = ()
 
 
 class Structured:
-    """A matrix of `LowRank` and `OnPattern` parts; closed under ``+`` and scalar ``*``, never changed in place.
+    """An immutable matrix, the sum of `LowRank` and `OnPattern` parts; closed under ``+`` and scalar ``*``.
 
     Attributes
     ----------
     shape : FactoredShape
-        The shape.
+        Shape of the matrix.
     low, on : LowRank, OnPattern, optional
-        The part in factors, and the part on the observed entries.
+        Low-rank part, and the part on the pattern of observed entries.
     """
 
     shape: FactoredShape
@@ -46,40 +46,40 @@ class Structured:
         raise NotImplementedError
 
     def times(self, block: Array) -> Array:
-        """The product with an ``(n, k)`` block."""
+        """Return the product with an ``(n, k)`` array."""
         return self._sum([part.times(block) for part in self.parts()], (self.shape[0], block.shape[1]))
 
     def transposed_times(self, block: Array) -> Array:
-        """The product of the transpose with an ``(m, k)`` block."""
+        """Return the product of the transpose with an ``(m, k)`` array."""
         return self._sum([part.transposed_times(block) for part in self.parts()], (self.shape[1], block.shape[1]))
 
     def of_pairs(self, rows: Array, cols: Array) -> Array:
-        """The entries at ``(rows[t], cols[t])``."""
+        """Return the entries at ``(rows[t], cols[t])``."""
         return self._sum([part.of_pairs(rows, cols) for part in self.parts()], (len(rows),))
 
     def slab(self, start: int, stop: int) -> Array:
-        """Some rows as a dense array."""
+        """Return the rows from ``start`` to ``stop`` as a dense array."""
         return self._sum([part.slab(start, stop) for part in self.parts()], (stop - start, self.shape[1]))
 
     def gram(self) -> Array:
-        """The Gram matrix of the smaller side."""
+        """Return ``A @ A.T`` or ``A.T @ A``, whichever is smaller."""
         raise NotImplementedError
 
     def scaled(self, rows: Array, cols: Array) -> Structured:
-        """The matrix with its rows and columns multiplied by the given numbers."""
+        """Return ``diag(rows) @ A @ diag(cols)``."""
         return combined(self.shape, *(part.scaled(rows, cols) for part in self.parts()))
 
     def inner(self, other: Any) -> float:
-        """The sum of the products of entries."""
+        """Return the inner product with another matrix."""
         return float(sum(part.inner(other) for part in self.parts()))
 
     def size(self) -> float:
-        """The Euclidean (Frobenius) norm; of parts that may cancel an upper bound, as sharp as rounding allows."""
+        """Return the Frobenius norm; for a sum of parts, which may cancel, an upper bound, tight up to rounding."""
         return float(np.sqrt(max(self.inner(self), 0.0)))
 
     @property
     def scale(self) -> float:
-        """What rounding is relative to: the norms of all components, added up, since these may cancel."""
+        """Scale of rounding errors: the sum of the norms of all components, since these may cancel."""
         return float(sum(part.scale for part in self.parts()))
 
     def any(self) -> bool:
@@ -87,11 +87,11 @@ class Structured:
         return any(part.any() for part in self.parts())
 
     def finite(self) -> bool:
-        """Whether all numbers stored are finite."""
+        """Whether all stored numbers are finite."""
         return all(part.finite() for part in self.parts())
 
     def parts(self) -> list[Any]:
-        """The parts that there are."""
+        """Return the parts as a list."""
         return [part for part in (self.low, self.on) if part is not None]
 
     @staticmethod
@@ -102,11 +102,11 @@ class Structured:
         return total
 
     def copy(self) -> Structured:
-        """Itself, since nothing changes it."""
+        """Return the matrix itself, which is immutable."""
         return self
 
     def toarray(self) -> Array:
-        """The dense matrix, where it is small."""
+        """Return the dense matrix; raise ValueError if it has more than `MOST_DENSE` entries."""
         m, n = self.shape
         if m * n > MOST_DENSE:
             raise ValueError(
@@ -148,7 +148,7 @@ class Structured:
 
 
 class Mixture(Structured):
-    """A low-rank matrix plus one on the pattern: what a gradient step makes of a low-rank iterate."""
+    """The sum of a low-rank matrix and a matrix on a pattern, such as a low-rank iterate after a gradient step."""
 
     low: LowRank
     on: OnPattern
@@ -160,7 +160,7 @@ class Mixture(Structured):
         return Mixture(self.low * a, self.on * a)
 
     def gram(self) -> Array:
-        """The Gram matrix of the smaller side, from the parts."""
+        """Return ``A @ A.T`` or ``A.T @ A``, whichever is smaller, computed from the parts."""
         (left, right), apply = self.low.factors(), self.on.transposed_times
         if self.shape[0] < self.shape[1]:
             left, right, apply = right, left, self.on.times
@@ -176,7 +176,7 @@ class Mixture(Structured):
 
     @cached_property
     def _size(self) -> float:
-        # Inner products of the parts, which may cancel, err by a unit of rounding for each of their terms.
+        # The inner products of the parts may cancel; their error is at most one rounding error for each term.
         terms = sum(self.shape) + self.low.rank**2 + self.on.count
         error = terms * float(np.finfo(np.float64).eps) * self.scale**2
         square = self.low.inner(self.low) + 2.0 * self.on.inner(self.low) + self.on.size() ** 2
@@ -184,12 +184,12 @@ class Mixture(Structured):
 
 
 def is_structured(w: Any) -> TypeGuard[Structured]:
-    """Whether this is a matrix that is never formed."""
+    """Whether ``w`` is a structured matrix."""
     return isinstance(w, Structured)
 
 
 def combined(shape: FactoredShape, *parts: Any) -> Structured:
-    """The sum of parts as the simplest kind that holds it."""
+    """Return the sum of parts as a `LowRank`, `OnPattern` or `Mixture`."""
     from projfree.algebra.lowrank import LowRank
 
     low = [part for part in parts if isinstance(part, LowRank) and part.terms]
@@ -201,7 +201,7 @@ def combined(shape: FactoredShape, *parts: Any) -> Structured:
 
 
 def zeros(shape: tuple[int, ...]) -> Any:
-    """Zero, in factors where the shape says so."""
+    """Return a zero array, or a `LowRank` of rank 0 for a `FactoredShape`."""
     if isinstance(shape, FactoredShape):
         from projfree.algebra.lowrank import LowRank
 
@@ -210,7 +210,7 @@ def zeros(shape: tuple[int, ...]) -> Any:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two parameters are equal, for certain."""
+    """Whether two parameters are equal; False for structured matrices whose difference may not be zero."""
     if isinstance(a, Structured) or isinstance(b, Structured):
         return a is b or not (a - b).any()
     return bool(np.array_equal(a, b))
