@@ -55,7 +55,9 @@ MATRICES = [
 ]
 
 
-@pytest.mark.parametrize(("C", "constraints"), VECTORS + MATRICES, ids=lambda C: repr(C)[:60])
+@pytest.mark.parametrize(
+    ("C", "constraints"), VECTORS + MATRICES, ids=lambda each: "" if callable(each) else repr(each)
+)
 def test_the_nearest_point(C, constraints):
     w = 2.0 * np.random.default_rng(3).standard_normal(6 if (C, constraints) in VECTORS else (4, 3))
     w[2] = 0.0
