@@ -42,7 +42,7 @@ FAULTS = [
     Fault("algebra.minorant:Minorant.minimum", "* reach + error", "* reach", "algebra/test_minorant"),
     Fault("algebra.minorant:Minorant.__mul__", "not a >= 0.0", "False", "algebra/test_minorant"),
     Fault("run.lower_bound:LowerBound.take", "bound > self.bound", "True", "run/test_lower_bound"),
-    Fault("run.lower_bound:AveragedMinorant.add", "new * m", "1.01 * m", "run/test_lower_bound"),
+    Fault("run.lower_bound:LowerBound.add", "new * m", "1.01 * m", "run/test_lower_bound"),
     Fault("run.certificate:Certificate.verify", "inside is not False and", "", "run/test_certificate"),
     Fault("run.certificate:Certificate.verify", "abs(value - self.value) <= of_value", "True", "run/test_certificate"),
     Fault(
@@ -51,9 +51,9 @@ FAULTS = [
     Fault("run.certificate:refuse_contradiction", "bound > value", "bound > 1e300 + value", "run/test_contradictions"),
     Fault("run.certificate:multiplier", "/ radius)", "* radius)", "run/test_result"),
     Fault("run.loop:Run.certify", "self.scale <= self.tol and", "self.scale <= 9 * self.tol and", "run/test_result"),
-    Fault("run.loop:_result", "run.bound if run.convex else None", "run.bound", "run/test_contradictions"),
+    Fault("run.loop:minimize", "run.bound if run.convex else None", "run.bound", "run/test_contradictions"),
     Fault("sets.base:frank_wolfe_gap", "inner(gradient, w) +", "", "run/test_status"),
-    Fault("objectives.erm:Objective._tangent", "sums.value - sums.along", "sums.value", "objectives/test_erm"),
+    Fault("objectives.erm:Objective._minorant", "sums.value - sums.along", "sums.value", "objectives/test_erm"),
     # oracles and losses, of which bounds are made
     Fault("sets.lp:LpBall.lmo", "-self.radius *", "self.radius *", "sets/test_laws"),
     Fault("sets.lp:spread", "p <= 2.0", "p <= 4.0", "sets/test_allowances"),

@@ -1,4 +1,4 @@
-"""What data is to an objective: the linear map A and the targets, wherever their rows are."""
+"""`Data`: the interface between objectives and tables of samples, wherever these are stored."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 
 
 class RowsLostError(RuntimeError):
-    """Rows cannot be reached, and did not come back in time; a run goes on from its last checkpoint."""
+    """The rows cannot be read any more, for example because the workers that stored them have died.
+
+    The run can be resumed from its last checkpoint.
+    """
 
 
 @dataclass(frozen=True)
 class Fold:
-    """The rows inside of one of some folds, or all others; rows are dealt to the folds at random, by the seed."""
+    """Rows of one cross-validation fold (``inside``), or all others; a seed assigns the rows to folds at random."""
 
     seed: int
     folds: int
@@ -33,23 +36,24 @@ class Fold:
 
 
 class Data(ABC):
-    """A linear map A from parameters to one prediction a row, with a target and a weight for each row.
+    """A linear map A from parameters to one prediction per row, with a target and a weight for each row.
 
-    Runs touch rows in a workspace, which `open` gives, and nowhere else: rows may lie on other machines. Weights are
-    normalised to the sum one, so that every mean is a weighted sum.
+    Solvers access the rows only through the workspace that `open` returns, because they may be stored on other
+    machines. The weights are normalised to sum to one, so that every mean is a weighted sum.
 
     Attributes
     ----------
     n : int
         Number of rows.
     column_stats : ColumnStats
-        Means and sizes of columns and rows, found in one read.
+        Statistics of the columns and rows, computed in one pass.
     rounding_units : float
-        A number k such that each sum over rows errs by at most k units of rounding of its absolute terms.
+        A number k such that the rounding error of each sum over the rows is at most k units of roundoff times the sum
+        of the absolute values of its terms.
     feature_names : tuple of str or None
-        Names of the columns, where the table had some.
+        Names of the columns, if the table has names.
     total_weight : float or None
-        The sum of the sample weights as they were given; None where each row counts one.
+        The sum of the sample weights before normalisation; None if no weights were given.
 
     Examples
     --------
@@ -68,43 +72,43 @@ class Data(ABC):
 
     @abstractmethod
     def open(self) -> Workspace:
-        """A new workspace, which remembers nothing."""
+        """Create an empty workspace."""
 
     @abstractmethod
     def with_targets(self, convert: Callable[[Array], Array], reweight: Callable[[Array], Array] | None = None) -> Data:
-        """The same rows with other targets, their weights multiplied by what ``reweight`` makes of the present ones."""
+        """Return the same rows with the targets ``convert(y)`` and, if given, weights multiplied by ``reweight(y)``."""
 
     @abstractmethod
     def subset(self, rows: Array | Fold) -> Data:
-        """Some of the rows as data of their own, by their numbers or as they were dealt to folds."""
+        """Return the data restricted to the rows with the given indices, or to those of a cross-validation fold."""
 
     @abstractmethod
     def labels(self) -> list[Array]:
-        """The labels that rows with some weight have, for each output in increasing order."""
+        """Return the sorted distinct targets of the rows with nonzero weight, for each output."""
 
     def mean_target(self) -> Array:
-        """The weighted mean of the targets, of shape ``()`` or ``(k,)``."""
+        """Return the weighted mean of the targets, of shape ``()`` or ``(k,)``."""
         workspace, mean = self.open(), np.zeros(())
-        for _ in range(2):  # the second turn takes off the rounding of the first
+        for _ in range(2):  # the second iteration corrects the rounding error of the first
             mean = mean + workspace.fold(TargetSum(mean), ())
         return np.asarray(mean)
 
     @abstractmethod
     def quantile(self, q: float) -> Array:
-        """A quantile of the targets, without weights; approximate between 0 and 1 where rows are elsewhere."""
+        """Return the unweighted quantile of the targets; for distributed rows it is approximate if 0 < q < 1."""
 
     @abstractmethod
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of a parameter whose images have the trailing shape ``outputs``."""
+        """Return the shape of the parameter for which predictions have the trailing shape ``outputs``."""
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """A short hash that tells this data from other data."""
+        """Return a short hash that identifies the data."""
 
     @abstractmethod
     def gram(self) -> Gram:
-        """Moments of features and targets, in one pass: all that least squares needs, and open for more rows."""
+        """Return the weighted moments of features and targets, computed in one pass; rows can be added later."""
 
     def standardized(self, centre: Any, scale: Any) -> Data:
-        """The rows ``(x_i - centre) / scale``, entry by entry, as a view: nothing is copied."""
+        """Return a view of the data with the features ``(x_i - centre) / scale``; nothing is copied."""
         raise TypeError(f"{type(self).__name__} does not standardise its features; scale the table itself.")

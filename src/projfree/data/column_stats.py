@@ -1,4 +1,4 @@
-"""`ColumnStats`: what objectives know about the columns and rows of a table, from one read."""
+"""`ColumnStats`: statistics of the columns and rows of a table, computed in one pass."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import numpy as np
 from projfree.algebra import UNIT
 from projfree.checks import Array, is_sparse
 
-#: The smallest normal number: squares below it are lost, so that it is added to sums of them that bound something.
+#: Smallest normal number. Squares below it underflow, so it is added to sums of squares that serve as upper bounds.
 TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
 class TableErrors:
-    """How far residuals of targets and features from other columns are from the exact ones.
+    """Bounds on the errors of targets and features that are residuals of a regression on other columns.
 
-    Root mean squares over the rows, of targets and of features in the Frobenius norm: of all errors but those within
-    the span of the other columns, and of what is left within it. Least squares feel the first as they are, and the
-    second, at a right angle to the exact residuals, only by their squares.
+    All are root mean squares over the rows, of targets and of features (Frobenius norm). ``targets`` and ``features``
+    are the errors outside the span of the other columns, which change a least-squares objective to first order;
+    ``targets_left`` and ``features_left`` are those within it, orthogonal to the exact residuals, which change it to
+    second order.
     """
 
     targets: float
@@ -29,24 +30,42 @@ class TableErrors:
     features_left: float
 
 
-#: Those of a table that stands for itself.
+#: The errors of a table that is exact.
 EXACT = TableErrors(0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnStats:
-    r"""Statistics of the columns of A and of its rows, for weights s of the rows.
+    """Statistics of the columns and rows of A, with row weights s.
 
-    Those of a part of the rows are sums over the part; `merge` adds up two parts.
+    For a part of the rows they are sums over the part; `merge` combines two parts.
 
-    ``mean`` is the weighted sum of the rows, of all rows their mean; ``weight`` the sum of the weights; ``spread`` and
-    ``squares`` are the weighted sums of squares of each column, about the mean of the rows and about zero; ``largest``
-    bounds the size of the entries of each column. The largest of ``row_sums``, the sums of the rows of
-    :math:`|A|^T S |A|`, bounds the eigenvalues of the covariance. ``stored`` counts the stored entries of each column,
-    and ``checksum``, sums of entries times the numbers of their rows, tells rows in another order. ``row_norm`` bounds
-    the Euclidean norms of rows and ``mean_square`` the weighted mean of their squares. A prediction is a sum of
-    ``terms`` products, zero where it is an entry of the parameter. ``errors`` say how far the table may be from the one
-    that it stands for, and ``scaling`` what was subtracted from its columns, and what they were divided by then.
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    mean : array
+        Weighted sum of the rows, which is the mean if the weights sum to one.
+    weight : float
+        Sum of the weights.
+    spread, squares : array
+        Weighted sum of squares of each column, about its mean and about zero.
+    largest : array
+        Upper bound on the absolute values of each column.
+    row_sums : array
+        Row sums of :math:`|A|^T S |A|`; the largest one bounds the eigenvalues of the covariance.
+    stored : array
+        Number of stored entries of each column.
+    checksum : array
+        Sum of each column weighted by the row numbers, which changes if rows are reordered.
+    row_norm, mean_square : float
+        Upper bound on the Euclidean norms of the rows, and weighted mean of their squares.
+    terms : int
+        Number of products in a prediction; zero if a prediction is an entry of the parameter.
+    errors : TableErrors
+        Bounds on the errors of the table itself.
+    scaling : tuple of array or None
+        The centre subtracted from the columns and the scale they were divided by.
     """
 
     n: int
@@ -66,14 +85,14 @@ class ColumnStats:
 
     @classmethod
     def of(cls, table: Any, s: Array | float, first: int, n: int) -> ColumnStats:
-        """The statistics of some rows with weights ``s``; the first one is row ``first`` of ``n``.
+        """Compute the statistics of some rows with weights ``s``; the first of them is row ``first`` of ``n``.
 
-        Its ``row_norm`` is not finite where an entry, or the square of one, is not.
+        ``row_norm`` is not finite if an entry, or its square, is not finite.
         """
         rows, d = table.shape
         s, one, sparse = np.full(rows, s) if isinstance(s, float) else s, np.ones(d), is_sparse(table)
         with np.errstate(over="ignore", invalid="ignore"):
-            formed = abs(table)  # for all that is formed of the entries z: fresh memory costs more than the sums
+            formed = abs(table)  # one buffer: allocating memory costs more than the sums
             x, z = (table.data, formed.data) if sparse else (table, formed)
             row_sums, largest = (s * (formed @ one)) @ formed, np.zeros(d)
             if sparse:
@@ -87,7 +106,7 @@ class ColumnStats:
             np.subtract(x, centre[table.indices] if sparse else centre, out=z)
             np.multiply(z, z, out=z)
             spread = s @ formed
-            if sparse:  # and the weight of the rows where a column stores nothing
+            if sparse:  # add the entries that are not stored, which are zero
                 z[:] = 1.0
                 stored, absent = np.bincount(table.indices, minlength=d), weight - s @ formed
                 spread += np.where(stored == rows, 0.0, np.maximum(absent, 0.0)) * centre**2
@@ -98,7 +117,7 @@ class ColumnStats:
             )
 
     def merge(self, other: ColumnStats) -> ColumnStats:
-        """The statistics of these rows and others behind them (Chan, Golub and LeVeque, 1983)."""
+        """Return the statistics of these rows followed by those of ``other`` (Chan, Golub and LeVeque, 1983)."""
         spread, both = self.spread + other.spread, self.weight * other.weight
         if both > 0.0:
             spread += (self.mean / self.weight - other.mean / other.weight) ** 2 * (both / (self.weight + other.weight))
@@ -112,10 +131,10 @@ class ColumnStats:
         )
 
     def scaled(self, shift: Array, scale: Array) -> ColumnStats:
-        r"""Those of the features ``(x - shift) / scale`` of a table, without a read.
+        """Return the statistics of the features ``(x - shift) / scale``, without a pass over the data.
 
-        Sizes are those of :math:`(|x| + |shift|) / scale`: they bound the entries and also the terms that cancel in
-        products with either, so that the rounding allowance of a certificate stays true.
+        ``largest``, ``squares`` and the row norms are bounds for :math:`(|x| + |shift|) / scale`: they also bound the
+        terms that cancel in products with the features, so that the rounding allowance of a certificate stays valid.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             away = np.abs(shift) / scale
@@ -137,7 +156,7 @@ class ColumnStats:
         )
 
     def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
-        """Coefficients and intercept in the units of the table that was given, see `scaled`."""
+        """Convert coefficients and intercept to the units of the unscaled table; see `scaled`."""
         w, intercept = np.asarray(w, dtype=np.float64), np.asarray(0.0 if intercept is None else intercept)
         if self.scaling is None:
             return w, intercept
@@ -145,31 +164,34 @@ class ColumnStats:
         return inner, intercept - self.scaling[0] @ inner
 
     def reshaped(self, shape: tuple[int, ...], terms: int) -> ColumnStats:
-        """With columns arranged as the parameter is, of which a prediction takes so many."""
+        """Return the statistics in the shape of the parameter; ``terms`` is the number of products in a prediction."""
         names = ("mean", "spread", "squares", "largest", "row_sums", "stored", "checksum")
         return replace(self, terms=terms, **{name: getattr(self, name).reshape(shape) for name in names})
 
     @property
     def root_mean_square(self) -> Array:
-        """The root mean square of the entries of each column, not less where squares are lost by underflow."""
+        """The root mean square of each column, or an upper bound if squares underflow."""
         return np.minimum(np.sqrt(self.squares + TINY), self.largest)
 
     @property
     def centre(self) -> Array:
-        """A rough mean row: that of columns of which more than half is stored.
+        """The column means, with zero (unscaled) for columns of which at most half the entries are stored.
 
-        Where a share p <= 1/2 of a sparse column is not zero, the square of its mean is at most p times its mean square
-        (Cauchy-Schwarz): nothing cancels, and the column stays sparse.
+        If a share p <= 1/2 of a sparse column is nonzero, the square of its mean is at most p times its mean square
+        (Cauchy-Schwarz), so no cancellation occurs without centring, and the column stays sparse.
         """
-        zero = 0.0 if self.scaling is None else -self.scaling[0] / self.scaling[1]  # an entry that is not stored
+        zero = 0.0 if self.scaling is None else -self.scaling[0] / self.scaling[1]  # scaled value of a zero
         return np.where(2 * self.stored > self.n, self.mean, zero)
 
     def deviation(self, units: float, constant: float) -> Array:
-        """The standard deviation of each column, ``constant`` where it is the rounding of a sum of so many units."""
+        """Return the standard deviation of each column, or ``constant`` for columns that are constant up to rounding.
+
+        ``units`` is the error bound of a sum over the rows in units of roundoff.
+        """
         found = np.sqrt(self.spread)
         return np.where(found <= UNIT * units * np.hypot(self.mean, found), constant, found)
 
 
 def _norm(x: Array) -> float:
-    """The Euclidean norm, not less where squares are lost by underflow."""
+    """Return the Euclidean norm, or an upper bound if squares underflow."""
     return float(np.sqrt(np.sum(x * x + TINY)))

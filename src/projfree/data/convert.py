@@ -1,4 +1,4 @@
-"""`as_data`: one door for every kind of data; neither pandas nor polars is imported for frames."""
+"""`as_data`: convert any supported kind of table to `Data`, without importing pandas or polars."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ def as_data(
     client: Any = None,
     patience: float = 60.0,
 ) -> Any:
-    """The data behind an objective.
+    """Convert a table, targets and sample weights to a `Data` object.
 
     Parameters
     ----------
     X : array of shape (n, d), SciPy sparse, data frame, Entries, path or source
-        A table of features, or the places of the observed entries of a matrix. Arrays and CSR are not copied, unless
-        their byte order is not that of this machine; masked entries are refused like NaN. Frames of pandas and polars
-        must have numeric columns, whose names become ``feature_names``. Tables outside memory are the path of a .npy
-        file, a Parquet file or a folder of those, a memory map, or anything with row slices, such as a data set of h5py
-        or an array of Zarr. Dask arrays and data frames, and lists of delayed or future blocks, stay where they are:
-        see "Beyond one machine" in the documentation.
+        A table of features, or the positions of the observed entries of a matrix. Arrays and CSR matrices are not
+        copied unless their byte order is not the native one; masked entries raise an error, like NaN. Data frames of
+        pandas and polars must have numeric columns, whose names become ``feature_names``. Tables in files are given by
+        the path of a .npy file, a Parquet file or a folder of Parquet files, a memory map, or any array that supports
+        row slices, such as a data set of h5py or an array of Zarr. Dask arrays and data frames, and lists of delayed or
+        future blocks, stay on their workers: see "Beyond one machine" in the documentation.
     y : array of shape (n,) or (n, k), str or list of str
-        Targets; with two dimensions the parameter is a matrix of shape ``(d, k)``. With Parquet also the name of a
-        column, or several.
+        Targets; if two-dimensional, the parameter is a matrix of shape ``(d, k)``. For Parquet, also the name of a
+        column or a list of names.
     sample_weight : array of shape (n,) or str, optional
-        Non-negative weights; the objective is the weighted mean over rows. With Parquet also the name of a column.
+        Non-negative weights; the objective is the weighted mean over the rows. For Parquet, also the name of a column.
     centre, scale : bool or array of shape (d,)
-        Whether features are centred by their weighted means and divided by their weighted standard deviations (1 for
-        constant columns), or the numbers to use. Nothing is copied.
+        Whether to subtract the weighted means from the features and to divide them by their weighted standard
+        deviations (1 for constant columns), or the numbers to use. Nothing is copied.
     columns : sequence of str, optional
-        With Parquet, the columns that are features; by default all that are neither targets nor weights.
+        For Parquet, the names of the feature columns; by default all that are neither targets nor weights.
     memory : int
-        Bytes that a pass over a table outside memory may use for buffers.
+        Maximum number of bytes that a pass over a table in a file uses for buffers.
     threads : int, optional
-        Threads of a pass; as many as there are cores by default.
+        Number of threads of a pass; by default the number of cores.
     client : distributed.Client, optional
-        The cluster of Dask collections, and of Parquet folders that it is to read; by default the active client for
-        collections. Without a client their blocks are computed here, one after the other.
+        Dask client for collections, or for Parquet folders that its workers should read; by default the active client
+        for collections. Without a client, the blocks are computed on this machine one after the other.
     patience : float
-        Seconds that a round waits while the cluster has no worker.
+        Number of seconds to wait if the cluster has no worker.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def as_data(
     else:
         y = y if isinstance(y, np.ndarray) else from_series("y", y)
         weight = None if sample_weight is None else from_series("sample_weight", sample_weight)
-        if type(X) is np.ndarray and columns is None:  # by far the most frequent
+        if type(X) is np.ndarray and columns is None:  # the most frequent case
             data = DenseData(X, y, weight, threads)
         else:
             data = _opened(X, y, weight, columns, memory, threads)
@@ -98,8 +98,8 @@ def as_data(
 def _opened(
     X: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None, memory: int, threads: int | None
 ) -> LocalData:
-    """The data that is no array."""
-    # What arrays do without is imported where it is used, here as elsewhere.
+    """Convert data other than NumPy arrays."""
+    # Import only here what NumPy arrays do not need.
     from projfree.data.entries import Entries, EntriesData
     from projfree.data.sources import open_source
     from projfree.data.tables import ChunkedData
@@ -113,7 +113,7 @@ def _opened(
         raise ValueError("`columns` is for Parquet files; choose the columns of `X` itself.")
     X, names = from_frame("X", X) if is_frame(X) else (X, None)
     if is_sparse(X):
-        from projfree.data.sparse import SparseData  # brings in SciPy, which dense data do without
+        from projfree.data.sparse import SparseData  # imports SciPy, which dense data do not need
 
         return SparseData(X, y, sample_weight, threads, names)
     return DenseData(X, y, sample_weight, threads, names)
@@ -123,13 +123,13 @@ NUMERIC = "fiub"
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a Dask collection, or a list of delayed or future blocks; told without importing Dask."""
+    """Return whether X is a Dask collection, or a list of delayed or future blocks, without importing Dask."""
     first = X[0] if isinstance(X, list | tuple) and len(X) else X
     return hasattr(first, "__dask_graph__") or _is_future(first)
 
 
 def is_dask_block(X: Any) -> bool:
-    """Whether X is a single block, delayed or future; told without importing Dask."""
+    """Return whether X is a single delayed or future block, without importing Dask."""
     delayed = sys.modules.get("dask.delayed")
     return _is_future(X) or (delayed is not None and isinstance(X, delayed.Delayed))
 
@@ -139,15 +139,15 @@ def _is_future(X: Any) -> bool:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether this is a table with named columns of their own types: pandas or polars."""
+    """Return whether X is a pandas or polars data frame."""
     return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "to_numpy")
 
 
 def from_frame(name: str, frame: Any) -> tuple[Any, tuple[str, ...]]:
-    """The table and the names of its columns; columns that are not numbers are refused, and missing values are NaN.
+    """Convert a data frame to an array and its column names; missing values become NaN.
 
-    A frame whose columns are one block of float32 or float64 is not copied (pandas keeps it so where the frame was made
-    from an array; polars where its columns lie behind each other). A pandas frame of sparse columns stays sparse.
+    Columns that are not numeric raise an error. A frame whose columns are one block of float32 or float64 in memory is
+    not copied, for example a pandas frame created from an array. A pandas frame of sparse columns stays sparse.
     """
     names = tuple(str(column) for column in frame.columns)
     for column, dtype in zip(names, frame.dtypes, strict=True):
@@ -157,12 +157,12 @@ def from_frame(name: str, frame: Any) -> tuple[Any, tuple[str, ...]]:
                 "leave it out."
             )
     if names and all(hasattr(dtype, "fill_value") for dtype in frame.dtypes):
-        return frame.sparse.to_coo(), names  # which refuses other values than zero for what is not stored
+        return frame.sparse.to_coo(), names  # `to_coo` raises an error if the fill value is not zero
     return _numbers(frame, set(frame.dtypes)), names
 
 
 def _kind(dtype: Any) -> str:
-    """The kind of numbers, in NumPy's letters; polars types go by their names."""
+    """Return the kind of a dtype as NumPy's letter; polars types are recognised by name."""
     kind = getattr(dtype, "kind", None)
     if isinstance(kind, str):
         return kind
@@ -170,7 +170,7 @@ def _kind(dtype: Any) -> str:
 
 
 def _numbers(values: Any, kinds: set[Any]) -> Array:
-    """A frame or a series as an array, with NaN where a value is missing."""
+    """Convert a frame or a series to an array, with NaN for missing values."""
     pandas = hasattr(values, "iloc")
     if pandas and (len(kinds) > 1 or not all(isinstance(kind, np.dtype) for kind in kinds)):
         return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -178,7 +178,7 @@ def _numbers(values: Any, kinds: set[Any]) -> Array:
 
 
 def from_series(name: str, values: Any) -> Any:
-    """Targets or weights from a series or a frame; anything else is handed through."""
+    """Convert targets or weights from a series or a frame to an array; return other objects unchanged."""
     if is_frame(values):
         return from_frame(name, values)[0]
     if not (hasattr(values, "to_numpy") and hasattr(values, "dtype") and hasattr(values, "name")):

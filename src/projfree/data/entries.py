@@ -1,4 +1,4 @@
-"""Observed entries of a matrix: (A W)_i = W[row_i, col_i], for matrices that are formed and for those that are not."""
+"""Observed entries of a matrix, (A W)_i = W[row_i, col_i], where W is a dense matrix or a structured one."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from projfree.data.column_stats import ColumnStats
 from projfree.data.local import LocalData, checked_targets, checked_weights
 from projfree.data.rows import BLOCK_ROWS, Pass
 
-#: Matrices of at least so many entries are not formed, unless asked for.
+#: Matrices with at least this many entries are not formed by default.
 FACTORED = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """The places of the observed entries of a matrix.
+    """Positions of the observed entries of a matrix.
 
     Parameters
     ----------
     rows, cols : array of int
-        Zero-based places, one pair for each observed entry; a pair may occur more than once.
+        Zero-based row and column indices, one pair for each observed entry; a pair may occur more than once.
     shape : tuple of int
-        The shape of the matrix.
+        Shape of the matrix.
     factored : bool, optional
-        Whether the matrix is never formed: gradients live on the observed entries, iterates in factors (`LowRank`).
-        By default from a million entries on.
+        Whether the matrix is never formed: gradients are stored on the observed entries and iterates in factors
+        (`LowRank`). By default if the matrix has at least a million entries.
 
     Examples
     --------
@@ -70,12 +70,12 @@ class Entries:
 
 
 class EntriesData(LocalData):
-    """Targets at observed entries of a matrix of shape ``sides``: rows of A with a single one.
+    """Targets at observed entries of a matrix of shape ``sides``; each row of A has a single nonzero entry, 1.
 
-    Where the matrix is formed, ``place`` numbers the entries of the matrix. Else the parameter is a matrix in factors
-    or on the ``pattern``, rows of the data are the entries in the order of their places, entries at one place are rows
-    of their own, and ``place`` says where in the pattern each is; None where they are those of the pattern. Sums within
-    a block of ``block_rows`` entries may be added in any order, so the block bounds their rounding.
+    If the matrix is formed, ``place`` contains the flat index of each observed entry. Otherwise the parameter is a
+    matrix in factors or on the ``pattern``, the rows of the data are the entries in the order of the pattern, repeated
+    entries are separate rows, and ``place`` contains the index in the pattern of each row; None if these are ``0, 1,
+    ...``. The entries of a block of ``block_rows`` may be summed in any order, so its size bounds the rounding error.
     """
 
     keeps_images = True
@@ -96,19 +96,19 @@ class EntriesData(LocalData):
             self.place = np.ravel_multi_index((entries.rows, entries.cols), entries.shape)
 
     @cached_property
-    def places(self) -> tuple[Array, Array]:  # type: ignore[override]  # read-only here: formed when first asked for
+    def places(self) -> tuple[Array, Array]:  # type: ignore[override]  # read-only here
         if self.pattern is None:
-            rows, columns = np.unravel_index(self.place, self.sides)  # type: ignore[arg-type]  # there is one
+            rows, columns = np.unravel_index(self.place, self.sides)  # type: ignore[arg-type]  # never None here
             return rows, columns
         at = slice(None) if self.place is None else self.place
         return self.pattern.rows[at], self.pattern.indices[at]
 
     def image(self, w: Any) -> Array:
-        """The entries of ``w``, one for each row of the data."""
+        """Return the predictions: the entries of ``w``, one for each row of the data."""
         if not is_structured(w):
             return np.asarray(w[self.places])
         assert self.pattern is not None
-        if self.n < self.pattern.count:  # a sample
+        if self.n < self.pattern.count:  # the data are a sample
             sampled: Array = w.of_pairs(*self.places)
             return sampled
         values = np.zeros(self.pattern.count)
@@ -117,7 +117,7 @@ class EntriesData(LocalData):
         return values if self.place is None else values[self.place]
 
     def scatter(self, r: Array) -> Any:
-        """The adjoint of the image."""
+        """Return the adjoint: a matrix with the residuals ``r`` at the observed entries, added at repeated ones."""
         if self.place is not None:
             r = np.bincount(self.place, r, math.prod(self.sides) if self.pattern is None else self.pattern.count)
         return r.reshape(self.sides) if self.pattern is None else OnPattern(self.pattern, r)
@@ -139,9 +139,9 @@ class EntriesData(LocalData):
         return sums, self.scatter(np.concatenate(found)) if found else None
 
     def take(self, rows: Array, weight: Array | None) -> Self:
-        """The given entries, with adjoints on the pattern of all."""
+        """Return the data restricted to ``rows``; adjoints still have the sparsity pattern of the full data."""
         part = self.alike()
-        for name in ("column_stats", "rounding_units", "places"):  # found anew
+        for name in ("column_stats", "rounding_units", "places"):  # recomputed when needed
             part.__dict__.pop(name, None)
         part.n, part.y, part.weight = len(rows), self.y[rows], weight
         part.place = rows if self.place is None else self.place[rows]
@@ -149,7 +149,7 @@ class EntriesData(LocalData):
 
     @cached_property
     def column_stats(self) -> ColumnStats:  # type: ignore[override]  # found when it is first asked for
-        # A^T S A is diagonal, with the weight of each place; centring only lowers the eigenvalues.
+        # A^T S A is diagonal, with the total weight of each matrix entry; centring only reduces the eigenvalues.
         mean = self.scatter(np.array(np.broadcast_to(self.rows(slice(None)).s, (self.n,))))
         at = getattr(mean, "values", mean)
         one = np.ones(())
@@ -158,7 +158,7 @@ class EntriesData(LocalData):
     @cached_property
     def rounding_units(self) -> float:  # type: ignore[override]  # found when it is first asked for
         blocks = -(-self.n // self.block_rows)
-        # The adjoint adds up the entries at a place, one after the other.
+        # The adjoint sums repeated entries sequentially.
         most = 1 if self.place is None else int(np.bincount(self.place).max())
         return float(max(min(self.n, self.block_rows) + blocks, most) + 8)
 

@@ -1,4 +1,4 @@
-r"""`Gram` and weighted moments: all that second-order methods need to know about a table, each in one read."""
+"""Weighted second moments of a table, for least squares (`Gram`) and second-order methods, each in one pass."""
 
 from __future__ import annotations
 
@@ -21,25 +21,36 @@ if TYPE_CHECKING:
     from projfree.data.base import Data
     from projfree.data.local import LocalData
 
-#: Sums of weights between this and its inverse neither overflow in moments nor vanish.
+#: Sums of weights between this number and its inverse cause neither overflow nor underflow in moments.
 LEAST_WEIGHT = 1e-100
-#: Up to this many rows or columns the largest eigenvalue is taken from a Gram matrix; beyond, it is bounded.
+#: Largest number of rows or columns for which the largest eigenvalue is computed from a Gram matrix; beyond, it is
+#: bounded.
 GRAM_SIDE = 3_000
-#: Rows that are shifted and multiplied at a time: enough to pay for adding a d x d matrix, few enough for the cache.
+#: Rows that are centred and multiplied at a time: enough that adding a d x d matrix is cheap in comparison, few enough
+#: for the cache.
 LANE_ROWS = 1024
 
-#: ``h(rows)``, with ``rows`` a slice: non-negative weights of shape ``(rows, m)``, or more columns than are looked at.
+#: ``h(rows)`` with a slice ``rows`` returns non-negative weights of shape ``(rows, m)``; further columns are ignored.
 RowWeights = Callable[[slice], Array]
 
 
 @dataclass(frozen=True)
 class Moments:
-    r"""Which sums :math:`\sum_i h_i z_i z_i^T` over rows :math:`z_i = (x_i - c, 1)` with weights h are wanted.
+    r"""Specify sums :math:`\sum_i h_i z_i z_i^T` over the rows :math:`z_i = (x_i - c, 1)` with weights h.
 
-    A row has so many ``weights``, each with a matrix of its own. Where ``centred``, c is `ColumnStats.centre` or, for
-    rows that are a part of others, the given ``centre`` in the units of the table itself: what has the last coordinate
-    eliminated does not depend on c, but cancels less. Only some ``features`` may be looked at. With ``factors`` the
-    columns and the weights of all rows are wanted in place of the sums.
+    Attributes
+    ----------
+    weights : int
+        Number of weights per row; there is one matrix for each.
+    centred : bool
+        Whether c is ``centre``, by default `ColumnStats.centre`. After elimination of the last coordinate the sums do
+        not depend on c, but they cancel less.
+    features : array, optional
+        Indices of the features to use; by default all.
+    centre : array, optional
+        The centre c in the units of the unscaled table, for rows that are a part of a larger table.
+    factors : bool
+        Whether to return the columns and weights of all rows instead of the sums.
     """
 
     weights: int
@@ -49,20 +60,20 @@ class Moments:
     factors: bool = False
 
     def select(self, columns: Any) -> Any:
-        """What belongs to the features, of a table or of a vector with an entry for each of its columns."""
+        """Select the features from the columns of a table, or from a vector with an entry for each column."""
         if self.features is None or np.array_equal(self.features, np.arange(columns.shape[-1])):
             return columns
         return columns[..., self.features] if isinstance(columns, np.ndarray) else columns[:, self.features]
 
 
 class Gram:
-    r"""The weighted moments of features and targets, about a provisional centre.
+    r"""Weighted moments of features and targets about a provisional centre.
 
-    With :math:`z_i = (x_i - c, y_i - c_y, 1)` it holds :math:`M = \sum_i s_i z_i z_i^T` in float64, for weights s as
-    they were given (ones if none were). The centre is that of the first rows: moments about the mean then come out
-    without the cancellation that :math:`X^T X - n m m^T` suffers when a mean is large compared with the deviations.
+    With :math:`z_i = (x_i - c, y_i - c_y, 1)` it stores :math:`M = \sum_i s_i z_i z_i^T` in float64, for the weights s
+    before normalisation (ones by default). The centre is that of the first rows added. This avoids the cancellation in
+    :math:`X^T X - n m m^T` when a mean is large compared with the deviations.
 
-    ``matrix`` is M, ``shift`` the centre of features and targets, and ``n`` the number of rows so far.
+    ``matrix`` is M, ``shift`` the centre of features and targets, and ``n`` the number of rows.
 
     Examples
     --------
@@ -78,11 +89,11 @@ class Gram:
         self.d, self.outputs, self.n = d, outputs, 0
         width = d + math.prod(outputs)
         self.shift, self.matrix = np.zeros(width), np.zeros((width + 1, width + 1))
-        self._product_rows = 0  # the most rows of one product, whose terms may be added one after the other
+        self._product_rows = 0  # largest number of rows in one product; its terms may be summed sequentially
 
     @classmethod
     def of(cls, data: LocalData, centre: Array | None = None) -> Gram:
-        """The moments of the rows of a table as it is stored, about their own centre by default."""
+        """Compute the moments of the unscaled rows of a table, about their mean by default."""
         gram = cls(math.prod(data.shape(())), data.y.shape[1:])
         total = min(max(float(data.total_weight or data.n), LEAST_WEIGHT), 1.0 / LEAST_WEIGHT)  # only ratios matter
         if centre is None:
@@ -96,7 +107,7 @@ class Gram:
         return gram
 
     def include(self, data: Data) -> Gram:
-        """Append the rows of a data set; returns the same object."""
+        """Add the rows of a data set to this object, in place, and return it."""
         total = float(data.total_weight or data.n)
         if self.n and not LEAST_WEIGHT <= total <= 1.0 / LEAST_WEIGHT:
             raise ValueError(
@@ -106,7 +117,7 @@ class Gram:
         return self.merge(data.gram())
 
     def merge(self, other: Gram) -> Gram:
-        """Take in the rows of another one; returns the same object."""
+        """Add the moments of ``other`` to this object, in place, and return it."""
         if (other.d, other.outputs) != (self.d, self.outputs):
             raise ValueError(
                 f"`X` and `y` must have {self.d} columns and trailing shape {self.outputs} like the rows before them, "
@@ -120,7 +131,7 @@ class Gram:
         return self
 
     def standardized(self, shift: Array, scale: Array) -> Gram:
-        """The moments of the features ``(x - shift) / scale``."""
+        """Return the moments of the features ``(x - shift) / scale``."""
         out = Gram(self.d, self.outputs)
         extra = len(self.shift) - self.d
         by = np.concatenate([scale, np.ones(extra + 1)])
@@ -129,9 +140,10 @@ class Gram:
         return out
 
     def _about(self, centre: Array | None) -> Array:
-        """M for another centre, or for the exact mean: z changes by a multiple of its last entry, which is one.
+        """Return M for another centre, or for the mean, by a rank-two update: the last entry of z is one.
 
-        The mean itself would be rounded; its distance from the present centre is rounded by far less.
+        For the mean, the update uses its distance from the present centre, whose rounding error is far smaller than
+        that of the mean.
         """
         move, last = np.zeros(len(self.matrix)), self.matrix[-1]
         move[:-1] = self.shift - centre if centre is not None else -last[:-1] / self.total_weight
@@ -142,7 +154,7 @@ class Gram:
 
     @property
     def total_weight(self) -> float:
-        """The sum of the weights."""
+        """The sum of the weights before normalisation."""
         if not self.n:
             raise ValueError("This Gram has no rows yet; `add` some first.")
         return float(self.matrix[-1, -1])
@@ -153,36 +165,37 @@ class Gram:
 
     @property
     def mean(self) -> Array:
-        """The weighted mean row."""
+        """The weighted mean of the rows."""
         return self._means()[: self.d]
 
     @property
     def mean_target(self) -> Array:
-        """The weighted mean target, of shape ``()`` or ``(k,)``."""
+        """The weighted mean of the targets, of shape ``()`` or ``(k,)``."""
         return self._means()[self.d :].reshape(self.outputs)
 
     def moment(self, about: Array) -> Array:
-        """The weighted mean of ``(x - about) (x - about)^T``."""
+        """Return the weighted mean of ``(x - about) (x - about)^T``."""
         centre = np.concatenate([about, self.shift[self.d :]])
         return self._about(centre)[: self.d, : self.d] / self.total_weight
 
     def quadratic(self, fit_intercept: bool = False) -> tuple[Array, Array, float]:
-        r"""The mean squared error as ``(H, b, c)``, with the intercept, if asked for, minimised out.
+        r"""Return the mean squared error as ``(H, b, c)``; ``fit_intercept`` minimises over the intercept.
 
         .. math:: \tfrac12 \langle w, H w\rangle - \langle b, w\rangle + c
 
-        Its value for several outputs is summed over them; `intercept` recovers the intercept.
+        For several outputs it is summed over them; `intercept` computes the intercept.
         """
         M = self._about(None if fit_intercept else np.zeros_like(self.shift)) * (2.0 / self.total_weight)
         H, b = M[: self.d, : self.d], M[: self.d, self.d : -1].reshape(self.d, *self.outputs)
         return (H + H.T) / 2.0, b, 0.5 * float(np.add.reduce(M.diagonal()[self.d : -1]))
 
     def errors(self, fit_intercept: bool = False) -> tuple[float, float]:
-        r"""Numbers e and k such that the form of `quadratic` errs by at most :math:`e + k \|w\|^2 / 2`.
+        r"""Return e and k such that the rounding error of the form of `quadratic` is at most :math:`e + k \|w\|^2 / 2`.
 
-        Each entry of M is a sum of products :math:`s z_a z_b`, in blocks of rows that are added one after the other; by
-        Cauchy-Schwarz the absolute terms of :math:`\langle w, M w\rangle` are at most twice the mean square of
-        :math:`\|x\|\|w\|` and of y. Moving the centre and the sums of sums are covered by a factor of four.
+        Each entry of M is a sum of products :math:`s z_a z_b` over blocks of rows that are added sequentially. By the
+        Cauchy-Schwarz inequality the absolute terms of :math:`\langle w, M w\rangle` are at most twice the mean square
+        of :math:`\|x\|\|w\|` and of y. A factor of four covers the change of the centre and the addition of the block
+        sums.
         """
         M = self.matrix if fit_intercept else self._about(np.zeros_like(self.shift))
         square = M.diagonal() / self.total_weight
@@ -191,23 +204,26 @@ class Gram:
         return share * float(square[self.d : -1].sum()), 2.0 * share * float(square[: self.d].sum())
 
     def intercept(self, w: Array) -> Array:
-        """The best intercept for ``w``."""
+        """Return the optimal intercept for ``w``."""
         return np.asarray(self.mean_target - self.mean @ w)
 
 
 def weighted_products(
     data: LocalData, h: RowWeights, shift: Array, wanted: Moments, *, targets: bool = False
 ) -> tuple[Array, int]:
-    """The sums that are wanted about ``shift`` for each column of the weights, in one read of the table.
+    """Compute the moments about ``shift`` for each column of the weights, in one pass over the table.
 
-    Of shape ``(m, len(shift) + 1, len(shift) + 1)``, with targets behind the features if asked for; and the most rows
-    that are multiplied at a time. Raises `Expired` where a deadline passes.
+    Return an array of shape ``(m, len(shift) + 1, len(shift) + 1)``, in which ``targets`` appends the targets to the
+    features, and the largest number of rows that were multiplied at a time. Raises `Expired` at a deadline.
     """
     columns, width, most = math.prod(data.shape(())), len(shift) + 1, 0
     lanes = np.zeros((LANES, wanted.weights, width, width))
 
     def add(table: Any, start: int, step: int, size: int, k: int) -> None:
-        """Add the products of the k-th ``step`` rows of a table that begins at row ``start``, ``size`` at a time."""
+        """Add the products of rows ``k * step`` to ``(k + 1) * step`` of a table, ``size`` rows at a time.
+
+        The table begins at row ``start`` of the data.
+        """
         for first in range(k * step, min((k + 1) * step, table.shape[0]), size):
             if expired():
                 raise Expired
@@ -222,7 +238,7 @@ def weighted_products(
     with single_blas_thread():
         for rows, table in data.tables(max(CHUNK_BYTES, 8 * columns * LANES * LANE_ROWS)):
             count = table.shape[0]
-            step = -(-count // max(1, min(LANES, -(-count // LANE_ROWS))))  # one lane where one product has all rows
+            step = -(-count // max(1, min(LANES, -(-count // LANE_ROWS))))  # a single lane if one product has all rows
             # A row takes about four numbers for each of its weights.
             size = min(step, max(64, CHUNK_BYTES // (32 * wanted.weights)))
             size = size if is_sparse(table) else min(size, LANE_ROWS)
@@ -237,19 +253,19 @@ def weighted_products(
 
 def _dense_product(table: Array, y: Array, s: Array, shift: Array) -> Array:
     d = table.shape[1]
-    # In the order of the table: turning it round would cost as much as the product.
+    # Use the memory order of the table: transposing would cost as much as the product.
     z = np.empty((len(y), len(shift) + 1), order="F" if table.strides[0] < table.strides[1] else "C")
     np.subtract(table, shift[:d], out=z[:, :d])
     np.subtract(y, shift[d:], out=z[:, d:-1])
     z[:, -1] = 1.0
     if (s != 1.0).any():
         z *= s[:, None]
-    product: Array = z.T @ z  # NumPy sees the same array twice and computes half
+    product: Array = z.T @ z  # NumPy recognises a symmetric product and computes half of it
     return product
 
 
 def _sparse_product(table: Any, y: Array, s: Array, shift: Array) -> Array:
-    """As for dense rows; columns with a shift, targets and ones are made dense, the others stay sparse."""
+    """Return the product for sparse rows; columns with a shift, targets and ones are dense, the others stay sparse."""
     d = table.shape[1]
     moved, still = np.flatnonzero(shift[:d]), np.flatnonzero(shift[:d] == 0.0)
     full = np.concatenate([moved, np.arange(d, len(shift) + 1)])
@@ -265,11 +281,12 @@ def _sparse_product(table: Any, y: Array, s: Array, shift: Array) -> Array:
 
 
 def largest_eigenvalue(data: Data, *, centred: bool) -> float:
-    r"""An upper bound on :math:`\lambda_{\max}(A^T S A)`, with A centred by its weighted mean row if asked.
+    r"""Return an upper bound on :math:`\lambda_{\max}(A^T S A)`, for A minus its weighted mean row if ``centred``.
 
-    The eigenvalue of the Gram matrix of the smaller side up to 3,000, raised by its rounding. Beyond, the largest row
-    sum of absolute values, which never needs the matrix and bounds the moments about the mean m; those about zero add
-    at most :math:`\|m\|^2`. The trace, the mean square of the rows, is a bound as well.
+    If n or d is at most 3,000, it is the eigenvalue of the smaller Gram matrix plus a bound on its rounding error.
+    Otherwise it is the largest row sum of absolute values, which does not need the matrix and bounds the moments about
+    the mean m; moments about zero add at most :math:`\|m\|^2`. The trace, the mean square of the rows, is another
+    bound.
     """
     own, n, d = data.column_stats, data.n, math.prod(data.shape(()))
     units = data.rounding_units + d
@@ -285,12 +302,12 @@ def largest_eigenvalue(data: Data, *, centred: bool) -> float:
 
 
 def _raised(gram: Array, size: float, units: float) -> float:
-    """The largest eigenvalue of a rounded matrix, and a bound on its rounding error."""
+    """Return the largest eigenvalue of a matrix plus a bound on the effect of its rounding errors."""
     return float(np.linalg.eigvalsh(gram)[-1]) + 8 * UNIT * units * size
 
 
 def _outer_products(data: Data, d: int, centred: bool) -> tuple[Array] | None:
-    """The Gram matrix of the rows, from a few columns at a time; None where they are out of reach."""
+    """Return the Gram matrix of the rows, computed from a few columns at a time; None if columns are not available."""
     total, workspace, zero = np.zeros((data.n, data.n)), data.open(), Point(np.zeros(data.shape(())))
     for start in range(0, d, LANE_ROWS):
         features = np.arange(start, min(start + LANE_ROWS, d))

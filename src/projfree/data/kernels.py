@@ -1,12 +1,13 @@
-"""Compiled tangents: the sums and the gradient of a loss in one read of the rows.
+"""Compiled passes: the sums and the gradient of a loss in one read of the rows.
 
-A block is worked through in tiles that stay in the cache: the predictions of a tile, its losses and derivatives, its
-sums, then its part of the gradient. The kernels are compiled once for all losses: the loss is a compiled function that
-they call once for each tile and point. Sums within a block may be taken in any order, which the rounding allowance
-covers; the order depends on the machine code alone, and each block has its own row of ``sums`` and ``gradients``.
+A block is processed in tiles that fit into the cache: for each tile the predictions, the losses and derivatives, the
+sums, and the contribution to the gradient. The kernels are compiled once for all losses: a loss is a compiled function
+that they call once for each tile and point. The sums of a block may be computed in any order, which the rounding
+allowance covers; the order depends on the machine code only, and each block has a separate row of ``sums`` and
+``gradients``.
 
-Importing this module imports numba, which costs more than small problems take to solve: `data.rows.compiled` says
-which passes come here. `Pass.__call__` computes the same in NumPy, up to rounding: it is the specification.
+Importing this module imports numba, which takes longer than solving a small problem: `data.rows.compiled` decides which
+passes use it. `Pass.__call__` computes the same in NumPy, up to rounding, and serves as the specification.
 """
 
 from __future__ import annotations
@@ -48,30 +49,47 @@ from projfree.numerics.sums import tree_sum
 if TYPE_CHECKING:
     from projfree.data.rows import Blocks
 
-#: Points of a pass, at most.
+#: Maximum number of points of a pass.
 MOST_POINTS = 4
 
-#: Called on the ends of a range of blocks.
+#: Function of the first block and of the end of a range of blocks.
 Work = Callable[[int, int], None]
 _EXACT = {"nsz", "contract"}
 _GIVEN, _VECTOR = types.Array(types.float64, 1, "C", readonly=True), types.Array(types.float64, 1, "C")
 _LOSS = types.void(_GIVEN, _VECTOR, _GIVEN, _VECTOR, _VECTOR)
-for _function in vars(scalars).values():  # which losses call
+for _function in vars(scalars).values():  # the losses call these functions
     if isinstance(_function, FunctionType):
         register_jitable(error_model="numpy", fastmath=_EXACT)(_function)
-_kernel = compiled(fastmath=FAST, error_model="numpy")  # Python's test for zero keeps a loop from being vectorised
-_inline = compiled(fastmath=FAST, error_model="numpy", inline="always")  # arguments and constants cost nothing then
+_kernel = compiled(fastmath=FAST, error_model="numpy")  # Python's check for division by zero prevents vectorisation
+_inline = compiled(fastmath=FAST, error_model="numpy", inline="always")  # inlining lets constants fold
 
 
 class Arguments(NamedTuple):
-    """A tangent with p points, m vectors, d features and k outputs; see `Pass`. What there is not is an empty array.
+    """Arguments of a kernel for p points, m vectors, d features and k outputs; see `Pass`.
 
-    ``vectors`` have the shape (m, k, d), and ``sources`` the number of the vector of each point, -1 where its
-    predictions are ``known`` (flat) or zero. ``offsets`` of vectors and intercepts ``b`` of points are repeated for all
-    rows of a tile; predictions are written to ``keep``. A row has so many ``targets`` and ``values``, losses: k, or one
-    where the loss couples the outputs; and the weight ``uniform`` where there are none. ``shifted`` says whether there
-    is an intercept, and ``parameters`` are those of the loss. ``gradients`` of shape (blocks, k, d) and ``sums`` (see
-    `projfree.data.rows`) are added to.
+    Attributes
+    ----------
+    vectors, offsets : array
+        Parameters of shape (m, k, d), and their offsets, repeated for all rows of a tile.
+    sources : array of int
+        Index of the vector of each point; -1 if its predictions are in ``known`` or zero.
+    b : array
+        Intercept of each point, repeated for all rows of a tile.
+    known, keep : tuple of array
+        Flat predictions of each point, as input and as output; empty arrays if there are none.
+    y, weight : array
+        Targets and weights; ``weight`` is empty if all rows have the weight ``uniform``.
+    targets, values : int
+        Number of targets and of losses per row: k, or one for class indices and for losses that couple the outputs.
+    uniform : float
+        Weight of a row without weights.
+    shifted : bool
+        Whether there is an intercept.
+    parameters : array
+        Numerical parameters of the loss.
+    gradients, sums : array
+        Results of each block, gradients of shape (blocks, k, d) and sums as in `projfree.data.rows`; kernels add to
+        them.
     """
 
     vectors: Array
@@ -92,10 +110,10 @@ class Arguments(NamedTuple):
 
 
 class Compiled:
-    """A pass in compiled code, called on ranges of blocks; sums are added up over the chunks of a table."""
+    """A pass in compiled code, called on ranges of blocks; sums accumulate over the chunks of a table."""
 
     def __init__(self, work: Pass, features: int, cut: Blocks) -> None:
-        loss, b = work.step.loss, work.step.b  # type: ignore[attr-defined]  # those of a tangent
+        loss, b = work.step.loss, work.step.b  # type: ignore[attr-defined]  # a tangent step
         data, k, nothing = work.data, math.prod(work.outputs), np.empty(0)
         more = [nothing] * (MOST_POINTS - len(work.sources))
         offsets = np.zeros((len(work.vectors), k)) if work.offsets is None else np.reshape(work.offsets, (-1, k))
@@ -122,8 +140,8 @@ class Compiled:
         )
 
     def over(self, X: Any, offset: int) -> Work | None:
-        """The work on a table, or on the chunk of it that begins at row ``offset``; None where it has no kernel."""
-        if is_sparse(X):  # canonical, with indices that have been checked
+        """Return the function that processes a table, or its chunk from row ``offset`` on; None if it has no kernel."""
+        if is_sparse(X):  # canonical CSR with valid indices
             if self._args.gradients.shape[1] > 1:
                 return None
             unsigned = [_read_only(own, own.dtype).view(f"u{own.itemsize}") for own in (X.indices, X.indptr)]
@@ -132,14 +150,14 @@ class Compiled:
         if not (X.flags.forc and X.flags.aligned):
             return None
         while tile > (TILE_ROWS // 4 if fortran else 8) and tile * X.shape[1] * X.itemsize > TILE_BYTES // 4:
-            tile //= 2  # a divisor of `TILE_ROWS`, so that chunks of a file can begin where a tile does
+            tile //= 2  # a divisor of `TILE_ROWS`, so that chunks of a file can begin at the start of a tile
         return self._work(dense_rows, _read_only(X.T if fortran else X, X.dtype), fortran, offset, self._rows, tile)
 
     def _work(self, kernel: Any, *where: Any) -> Work:
         return lambda first, last: kernel(*where, first, last, self._loss, self._args)
 
     def total(self) -> tuple[Array, Array]:
-        """The sums over all blocks and the gradient; to be called once, at the end."""
+        """Return the sums over all blocks and the gradient, after all blocks have been processed."""
         gradient, sums = tree_sum(self._args.gradients), tree_sum(self._args.sums)
         if self._shifted:
             first = SCALARS + SLOPE * len(gradient)
@@ -148,24 +166,24 @@ class Compiled:
 
 
 def _read_only(array: Any, dtype: Any = np.float64) -> Array:
-    """A contiguous view, or a copy, that cannot be written to: one compiled type for all inputs."""
+    """Return a contiguous read-only view, or a copy, so that all inputs have one compiled type."""
     view: Array = np.ascontiguousarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view
 
 
 def loss_parameters(loss: Any) -> Array:
-    """The numbers among the fields of a loss, in their order."""
+    """Return the numerical fields of a loss, in the order of their definition."""
     values = [getattr(loss, field.name) for field in fields(loss)] if is_dataclass(loss) else []
     return np.array([value for value in values if isinstance(value, int | float)], dtype=np.float64)
 
 
 @cache
 def loss_kernel(kernel: FunctionType) -> Any:
-    """The compiled form of a loss, which kernels can call.
+    """Return the compiled function of a loss, which kernels can call.
 
-    Numba keeps it on disk under this file, with what it closes over: so the versions of the files of the loss and of
-    `projfree.numerics.scalars` tell it from those that were compiled before one of them has changed.
+    Numba caches it on disk under the name of this file together with its closure. The closure includes the versions of
+    the files of the loss and of `projfree.numerics.scalars`, so that a change of either invalidates the cache.
     """
     options: dict[str, Any] = {"error_model": "numpy", "fastmath": _EXACT}
     tile = register_jitable(**options)(kernel)
@@ -178,23 +196,23 @@ def loss_kernel(kernel: FunctionType) -> Any:
 
     try:
         return cfunc(_LOSS, cache=True, **options)(loss)
-    except RuntimeError:  # numba finds no folder that can be written to
+    except RuntimeError:  # numba has no writable cache folder
         return cfunc(_LOSS, **options)(loss)
 
 
 @_inline
 def _add_dots(X, row, column, rows, columns, v, out):
-    """``out += X[row : row + rows, column : column + columns] @ v``, row by row: memory is fastest in that order."""
+    """Compute ``out += X[row : row + rows, column : column + columns] @ v`` row by row, the fastest memory order."""
     for i in range(rows):
         total = 0.0
-        for j in range(columns):  # unsigned, which spares a test
+        for j in range(columns):  # unsigned, which avoids the check for negative indices
             total += X[row + i, column + j] * v[j]
         out[i] += total
 
 
 @_inline
 def _add_rows(X, row, column, rows, columns, v, out):
-    """``out += v @ X[row : row + rows, column : column + columns]``; four rows for each time that ``out`` is read."""
+    """Compute ``out += v @ X[row : row + rows, column : column + columns]``, four rows per read of ``out``."""
     whole = rows - rows % 4
     for i in range(0, whole, 4):
         p, a, b, c, d = row + i, v[i], v[i + 1], v[i + 2], v[i + 3]
@@ -208,22 +226,23 @@ def _add_rows(X, row, column, rows, columns, v, out):
 
 @_inline
 def _add_sums(loss, a, block, first, count, formed, space):
-    """Add what a tile contributes to the sums, given the predictions ``formed`` of its vectors.
+    """Add the contribution of a tile to the sums, given the predictions ``formed`` for its vectors.
 
-    Predictions are kept where that is asked for; the weighted derivatives at the first point are left in ``space[0]``.
+    The predictions are copied to ``keep``, and the weighted derivatives at the first point are returned in
+    ``space[0]``.
     """
     points, k, sums = len(a.sources), a.gradients.shape[1], a.sums[block]
     size, values = count * k, count * a.values
     zero, full, value, weight = space[1], space[2][:size], space[3][:values], space[4]
     r, s, y = space[0][:size], weight if k == 1 else space[5], a.y[first * a.targets : (first + count) * a.targets]
-    for i in range(count if len(a.weight) else 0):  # else they are there, and all the same
+    for i in range(count if len(a.weight) else 0):  # otherwise `weight` is constant
         weight[i] = a.weight[first + i]
     for i in range(count if k > 1 else 0):
         for c in range(k):
             s[i * k + c] = weight[i]
     shares = s if a.values == k else weight
     u = zero
-    for j in range(points - 1, -1, -1):  # the first point last, because its derivatives are wanted
+    for j in range(points - 1, -1, -1):  # the first point last, because its derivatives are used below
         b, known, source = a.b[j], a.known[j][first * k : (first + count) * k], a.sources[j]
         u = formed[source] if source >= 0 else known if len(known) else zero
         keep = a.keep[j][first * k : (first + count) * k]
@@ -239,7 +258,7 @@ def _add_sums(loss, a, block, first, count, formed, space):
         sums[VALUE if j == 0 else len(sums) - points + j] += total
     sums[SIZE] += total_size
     along = along_size = shifted = square = 0.0
-    for i in range(size):  # which writes nothing, so that it is vectorised
+    for i in range(size):  # no array is written in this loop, so that the compiler vectorises it
         t = r[i] * s[i]
         along += t * u[i]
         along_size += abs(t * u[i])
@@ -265,7 +284,7 @@ def _add_sums(loss, a, block, first, count, formed, space):
 
 @_kernel
 def dense_rows(X, fortran, offset, rows, tile, first_block, last_block, loss, a):
-    """Blocks of ``rows`` rows; the first row of X, or column of its transpose, is row ``offset``."""
+    """Process blocks of ``rows`` rows; the first row of X (or column of its transpose) is row ``offset``."""
     n, d = (X.shape[1], X.shape[0]) if fortran else X.shape
     k = a.gradients.shape[1]
     formed, space = np.empty((len(a.vectors), tile * k)), np.zeros((6, tile * k))
@@ -273,9 +292,9 @@ def dense_rows(X, fortran, offset, rows, tile, first_block, last_block, loss, a)
     table, adjoint = np.empty((tile if k > 1 else 0, d)), np.empty((k, d))
     for block in range(first_block, last_block):
         g, stop = a.gradients[block], min((block + 1) * rows, offset + n)
-        for first in range(max(block * rows, offset), stop, tile):  # a chunk may begin within a block
+        for first in range(max(block * rows, offset), stop, tile):  # a chunk may begin inside a block
             count, line = min(tile, stop - first), first - offset
-            if k > 1:  # a copy of the tile for BLAS
+            if k > 1:  # copy the tile for BLAS
                 for i in range(count):
                     for j in range(d):
                         table[i, j] = X[j, line + i] if fortran else X[line + i, j]
@@ -302,9 +321,9 @@ def dense_rows(X, fortran, offset, rows, tile, first_block, last_block, loss, a)
 
 @_kernel
 def sparse_rows(values, columns, pointers, rows, tile, first_block, last_block, loss, a):
-    """Blocks of compressed sparse rows for one output; ``columns`` and ``pointers`` must have been checked.
+    """Process blocks of compressed sparse rows for one output; ``columns`` and ``pointers`` must be valid indices.
 
-    They are unsigned, which spares a test for negative ones at every entry.
+    They are unsigned, which avoids the check for negative indices at every entry.
     """
     formed, space = np.empty((len(a.vectors), tile)), np.zeros((6, tile))
     space[4] = a.uniform

@@ -1,4 +1,4 @@
-"""Data whose rows lie in the memory or on the disks of this machine, read block by block."""
+"""`LocalData`: data whose rows are in memory or on the disks of this machine, read block by block."""
 
 from __future__ import annotations
 
@@ -21,19 +21,33 @@ from projfree.runtime import single_blas_thread
 
 
 class LocalData(Data):
-    r"""Data that a pass reads here; a backend has `run`, `take`, `tables`, `shape` and `rounding_units`.
+    r"""Data that this process reads; a subclass defines `run`, `take`, `tables`, `shape` and `rounding_units`.
 
-    Standardised features :math:`(x_i - m) / s` are the same table with a ``scaling``, so that nothing is copied, and a
-    sparse table stays sparse:
+    Standardised features :math:`(x_i - m) / s` are stored as the original table and a ``scaling``, so that nothing is
+    copied and a sparse table stays sparse:
 
     .. math:: A' w = A (w / s) - \langle m, w / s\rangle, \qquad A'^T r = (A^T r - m \textstyle\sum_i r_i) / s .
 
-    Targets ``y`` have one row each, and normalised weights are None where all are ``1 / n``. A ``scaling`` is what is
-    subtracted from the columns of the table, and what they are divided by then. A pass reads ``nbytes``, 0 where no
-    compiled kernel does, and may use so many ``threads``. A workspace keeps the images that a sweep forms where that is
-    cheaper than to form them anew (``keeps_images``). Observed entries of a matrix have ``places``, rows and columns,
-    and an adjoint that only puts residuals there reads nothing (``adjoint_reads``). A sample takes ``sample_run``
-    neighbouring rows at a time, one where single rows are cheap to read.
+    Attributes
+    ----------
+    y : array
+        Targets, one row per row of the table.
+    weight : array or None
+        Normalised weights; None if all are ``1 / n``.
+    scaling : tuple of array or None
+        The centre subtracted from the columns of the table, and the scale they are divided by.
+    sample_run : int
+        Number of consecutive rows drawn together in a sample; 1 if single rows are cheap to read.
+    nbytes : int
+        Bytes that a pass reads; 0 if the data have no compiled kernels.
+    threads : int
+        Maximum number of threads of a pass.
+    keeps_images : bool
+        Whether to cache predictions after a sweep, because recomputing them costs more.
+    adjoint_reads : bool
+        Whether the adjoint reads the table; False for matrix entries, whose adjoint only stores the residuals.
+    places : tuple of array or None
+        Row and column indices of observed matrix entries; None for tables.
     """
 
     scaling: tuple[Array, Array] | None = None
@@ -45,40 +59,41 @@ class LocalData(Data):
     places: tuple[Array, Array] | None = None
     y: Array
     weight: Array | None
-    #: The statistics of the table itself; `column_stats` are those of its scaled features.
+    #: Statistics of the unscaled table; `column_stats` are those of the scaled features.
     table_stats: ColumnStats
 
     @abstractmethod
     def run(self, work: Pass) -> tuple[Array, Any]:
-        """Read the table once, block by block; return the added sums and the adjoint of the residuals.
+        """Read the table once, block by block; return the sums and the adjoint of the residuals.
 
-        ``work(rows, *images) -> (residual, sums)``, with ``rows`` a slice and the images of ``work.vectors`` there. A
-        residual of None asks for no adjoint. Each row is read once however many images and sums are formed.
+        The signature of ``work`` is ``work(rows, *predictions) -> (residual, sums)``, where ``rows`` is a slice and the
+        predictions are those of ``work.vectors`` on these rows. If the residual is None, no adjoint is computed. Each
+        row is read once, whatever the number of predictions and sums.
         """
 
     @abstractmethod
     def take(self, rows: Array, weight: Array | None) -> Self:
-        """The data of the given rows alone, with these weights and the statistics of all rows."""
+        """Return the data restricted to ``rows``, with these weights and the statistics of all rows."""
 
     def tables(self, nbytes: int = TILE_BYTES) -> Iterator[tuple[slice, Any]]:
-        """The rows of the table in order, in float64 tables of about this size, dense or sparse, good until the next.
+        """Yield the rows in order as float64 tables of about ``nbytes``, dense or sparse, each valid until the next.
 
-        For work outside passes; whoever reads them counts them.
+        The caller counts the rows read.
         """
         raise TypeError(f"{type(self).__name__} has no table of features; this needs one.")
 
     def columns(self, features: Array | slice) -> Any:
-        """A float64 copy of some columns, CSC or in Fortran order; None where that takes more than a read."""
+        """Return a float64 copy of some columns, CSC or in Fortran order; None if that takes more than a pass."""
         return None
 
     def not_finite(self, rows: slice, table: Any) -> ValueError | None:
-        """The error about the first entry of some rows that is not finite, None if all are."""
+        """Return the error for the first entry of ``table`` that is not finite, None if all are finite."""
         return None
 
     # ---------------------------------------------------------------- passes
 
     def read(self, work: Pass) -> tuple[Array, Any]:
-        """`run` for features that may be scaled."""
+        """Run a pass over the features, which may be scaled; see `run`."""
         if self.scaling is None:
             return self.run(work)
         vectors = tuple(self._divided(w) for w in work.vectors)
@@ -90,27 +105,27 @@ class LocalData(Data):
         return sums, self._divided(g - np.multiply.outer(self.scaling[0], total.reshape(work.outputs)))
 
     def _divided(self, w: Array) -> Array:
-        """Each row of a parameter divided by the scale of its column."""
+        """Divide each row of a parameter by the scale of its column."""
         divided: Array = w if self.scaling is None else (w.T / self.scaling[1]).T
         return divided
 
     def apply(self, w: Array) -> Array:
-        """The image A w, in one pass."""
+        """Return the predictions A w, computed in one pass."""
         outputs = w.shape[len(self.shape(())) :]
         out = np.empty((self.n, *outputs))
         self.read(Pass(FormImages(), self, (w,), (0,), (out,), outputs))
         return out
 
     def adjoint(self, r: Array) -> Array:
-        """The adjoint image, the sum over rows of ``r_i`` times row i of A, in one pass."""
+        """Return the adjoint ``A^T r``, the sum over i of ``r_i`` times row i of A, computed in one pass."""
         r = np.asarray(r, dtype=np.float64)
         total: Array = self.read(Pass(AsResidual(), self, (), (r,), (None,), r.shape[1:]))[1]
         return total
 
     def scaled_columns(self, features: Array | slice, *, centred: bool) -> Any:
-        """A copy of some columns of the scaled features, or None as for `columns`.
+        """Return a copy of some columns of the scaled features, or None as `columns` does.
 
-        Where ``centred``, any constant may be subtracted from a column.
+        If ``centred``, any constant may be subtracted from a column.
         """
         shift, scale = self.scaling or (np.zeros(self.shape(())), None)
         sparse_too = centred or not shift.any()
@@ -124,7 +139,7 @@ class LocalData(Data):
         return columns if sparse_too else None
 
     def second_moments(self, h: RowWeights, wanted: Moments) -> Array:
-        """The sums that are wanted for each column of the weights, of shape ``(m, d + 1, d + 1)``, in one read."""
+        """Return the moments for each column of the weights, of shape ``(m, d + 1, d + 1)``, in one pass."""
         shift, scale = self.scaling or (np.zeros(math.prod(self.shape(()))), None)
         if wanted.centred:
             shift = self.table_stats.centre if wanted.centre is None else wanted.centre
@@ -157,7 +172,7 @@ class LocalData(Data):
         self._set_stats(stats)
 
     def _set_stats(self, stats: ColumnStats) -> None:
-        """Set both statistics; the errors of the table stay those that were there before."""
+        """Set `table_stats` and `column_stats`; the recorded `TableErrors` do not change."""
         known: ColumnStats | None = self.__dict__.get("column_stats")
         scaled = stats if self.scaling is None else stats.scaled(*self.scaling)
         self.table_stats, self.column_stats = stats, scaled if known is None else replace(scaled, errors=known.errors)
@@ -185,16 +200,16 @@ class LocalData(Data):
         return part
 
     def representative(self, rows: Array) -> LocalData:
-        """The given rows, with weights ``n s_i / m`` that keep sums over m of them unbiased for those of all rows."""
+        """Return the given rows with weights ``n s_i / m``, so that sums over a sample of size m are unbiased."""
         return self.take(rows, None if self.weight is None else self.weight[rows] * (self.n / len(rows)))
 
     def sample(self, m: int, rng: np.random.Generator) -> Array:
-        r"""``m`` different rows in increasing order, each with the probability :math:`m / n`, in O(m).
+        """Draw ``m`` distinct rows, in increasing order, each with inclusion probability :math:`m / n`, in O(m).
 
-        Runs of `sample_run` rows are drawn without replacement, the last one in part, and shifted around the circle of
-        n by one uniform number, which alone gives every row its probability. The variance of a mean is that of single
-        rows where the order of the rows is random, and larger where neighbours are alike: shuffle sorted files once.
-        Samples of nearly all rows are drawn as single rows.
+        Runs of `sample_run` consecutive rows are drawn without replacement (the last run is cut to size m) and shifted
+        cyclically by one uniform random number, so that all rows have the same probability. The variance of a mean
+        equals that of single rows if the rows are in random order, and is larger if neighbouring rows are similar:
+        shuffle sorted files once. Samples of nearly all rows are drawn as single rows.
         """
         n, run = self.n, self.sample_run
         needed = -(-m // run)
@@ -218,7 +233,7 @@ class LocalData(Data):
         return data
 
     def alike(self) -> Self:
-        """A shallow copy, faster than that of `copy`: a run may draw a sample at every iteration."""
+        """Return a shallow copy, faster than `copy.copy`: a run may draw a sample at every iteration."""
         data = object.__new__(type(self))
         data.__dict__.update(self.__dict__)
         return data
@@ -231,13 +246,13 @@ class LocalData(Data):
         return np.asarray(self.y.max(axis=0) if q == 1.0 else np.quantile(self.y.astype(np.float64), q, axis=0))
 
     def rows(self, rows: slice) -> Rows:
-        """What a step is told about a block of rows."""
+        """Return targets, weights and places of a block of rows."""
         places = None if self.places is None else (self.places[0][rows], self.places[1][rows])
         return Rows(self.y[rows], 1.0 / self.n if self.weight is None else self.weight[rows], places)
 
 
 def checked_scaling(data: Data, centre: Any, scale: Any) -> tuple[Array, Array]:
-    """What to subtract from the columns of the table and to divide them by, for features that may be scaled already."""
+    """Validate ``centre`` and ``scale``; return the total centre and scale, as the features may already be scaled."""
     columns, numbers = data.shape(()), list[Array]()
     if len(columns) != 1:
         raise TypeError(f"{type(data).__name__} has no features to centre or scale; leave `centre` and `scale` out.")
@@ -257,7 +272,7 @@ def checked_scaling(data: Data, centre: Any, scale: Any) -> tuple[Array, Array]:
 
 
 def checked_targets(y: Array, n: int) -> Array:
-    """``y`` as an array of finite numbers with ``n`` rows and one or two dimensions."""
+    """Validate ``y`` and return it as an array of finite numbers with ``n`` rows and one or two dimensions."""
     y = all_finite("y", real_array("y", y))
     if y.ndim not in (1, 2) or len(y) != n:
         raise ValueError(
@@ -272,7 +287,7 @@ def checked_targets(y: Array, n: int) -> Array:
 
 
 def checked_weights(weight: Array | None, n: int) -> Array | None:
-    """Sample weights normalised to the sum one, None where there are none."""
+    """Validate sample weights and return them normalised to sum to one; None if there are none."""
     if weight is None:
         return None
     weight = all_finite("sample_weight", real_array("sample_weight", weight)).astype(np.float64)
@@ -283,9 +298,9 @@ def checked_weights(weight: Array | None, n: int) -> Array | None:
             f"`sample_weight` must be non-negative with a positive sum, got {weight.min():g} to {weight.max():g}; "
             "drop the rows that should not count."
         )
-    weight = weight / weight.max()  # else the sum may overflow
+    weight = weight / weight.max()  # avoid overflow of the sum
     least = float(weight[weight > 0.0].min())
-    if least < LEAST_WEIGHT:  # its share of the sum would be rounded to few digits, or to none
+    if least < LEAST_WEIGHT:  # its normalised weight would lose digits or underflow
         raise ValueError(
             f"`sample_weight` must be zero or at least {LEAST_WEIGHT:g} times the largest, got {least:g} times that; "
             "set such weights to zero."

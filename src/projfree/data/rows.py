@@ -1,4 +1,4 @@
-"""The border between mathematics and storage: steps over rows, and the passes in which data take them."""
+"""Computations on blocks of rows (`Step`), passes over the data that apply them (`Pass`), and the sizes of blocks."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Rows(NamedTuple):
-    """What a step is told about a block of rows besides the images of points.
+    """Targets and weights of a block of rows.
 
-    Targets ``y`` in the form that the loss takes, normalised weights ``s``, as something to multiply with, and
-    ``places``, row and column of each observed entry of a matrix; None for tables.
+    ``y`` are the targets in the form that the loss expects, ``s`` the normalised weights (an array or one number), and
+    ``places`` the row and column indices of observed matrix entries, or None for tables.
     """
 
     y: Array
@@ -30,29 +30,29 @@ class Rows(NamedTuple):
 
 
 class Step(ABC):
-    """What is computed from a block of rows: a frozen dataclass that can be pickled and holds O(d) numbers.
+    """A computation on a block of rows: a frozen dataclass that can be pickled and stores O(d) numbers.
 
-    It knows neither the data nor where the rows are. `Workspace.sweep` and `Workspace.fold` call it block by block, in
-    any order, and add up what it returns. Data with compiled kernels look one up by the exact types of the step and of
-    its loss, so that a subclass never inherits a kernel; the kernel returns the same numbers up to rounding.
+    `Workspace.sweep` and `Workspace.fold` call it block by block, in any order, and add up what it returns, so a step
+    must not depend on how the rows are stored. Compiled kernels are selected by the exact types of the step and of its
+    loss, never by a base class, and return the same numbers up to rounding.
     """
 
     @property
     def transient(self) -> bool:
-        """Whether the images that a sweep forms for it are many and of no use later, so that none is kept."""
+        """Whether the predictions computed in a pass are large and not needed later, so that they are not cached."""
         return False
 
     @abstractmethod
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        """The residual whose adjoint is wanted, or None, and a vector of sums, for the images of the points.
+        """Return the residual (None if no adjoint is needed) and a vector of sums, given the predictions of the points.
 
-        Images are never modified.
+        The predictions must not be modified.
         """
 
 
 @dataclass(frozen=True)
 class FormImages(Step):
-    """Nothing but the images of the points."""
+    """Compute the predictions only: no residual, no sums."""
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         return None, np.zeros(0)
@@ -60,7 +60,7 @@ class FormImages(Step):
 
 @dataclass(frozen=True)
 class AsResidual(Step):
-    """The image itself as the residual, so that a pass forms its adjoint."""
+    """Use the prediction Aw itself as the residual, so that one pass computes A^T A w."""
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         return images[0], np.zeros(0)
@@ -68,7 +68,7 @@ class AsResidual(Step):
 
 @dataclass(frozen=True)
 class WeightsAsResidual(Step):
-    """The weights of the rows as residuals."""
+    """Use the weights of the rows as the residual."""
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         return np.zeros(len(rows.y)) + rows.s, np.zeros(0)
@@ -76,23 +76,23 @@ class WeightsAsResidual(Step):
 
 @dataclass(frozen=True)
 class TargetSum(Step):
-    """The weighted sum of the targets about a point."""
+    """Compute the weighted sum of ``y - about``."""
 
     about: Array
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        rest = ((rows.y - self.about).T * rows.s).T  # not a product by BLAS, whose threads would add in another order
+        rest = ((rows.y - self.about).T * rows.s).T  # no BLAS product: the summation order of its threads varies
         return None, np.asarray(np.add.reduce(rest, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One read of the data: which images are formed, and what is done with them.
+    """One pass over the data: the predictions to compute, and the step to apply to them.
 
-    The images of the parameters ``vectors`` are formed. Each point has as its source the index of its vector, or its
-    known image, or None where that is zero, and as ``keep`` where its image is written, None where it is not kept.
-    Images have the trailing shape ``outputs``. Where the features are shifted, ``offsets`` are added to the images of
-    the vectors, and the sum of the residuals, which the adjoint needs then, comes behind the sums.
+    Predictions are computed for each parameter in ``vectors``. The ``sources`` give, for each point, the index of its
+    vector, its known predictions, or None if they are zero; ``keep`` gives the array to which its predictions are
+    written, or None. Predictions have the trailing shape ``outputs``. For centred features, ``offsets`` are added to
+    the predictions of the vectors, and the sum of the residuals, which the adjoint then needs, is appended to the sums.
     """
 
     step: Step
@@ -104,7 +104,7 @@ class Pass:
     offsets: Array | None = None
 
     def __call__(self, rows: slice, *formed: Array) -> tuple[Array | None, Array]:
-        """The step on a block of rows, given the images of the vectors."""
+        """Apply the step to a block of rows, given the predictions of the vectors."""
         images = []
         for source, store in zip(self.sources, self.keep, strict=True):
             if isinstance(source, int):
@@ -120,57 +120,62 @@ class Pass:
         return residual, sums
 
 
-#: Of the weighted losses, of their absolute values, of r u, of |r u|, of |r (u + b)| (zero without an intercept), and
-#: the weighted square of the derivative.
+#: Indices into the sums of a tangent. Weighted sums of the losses, of their absolute values, of r u, of |r u|, of |r (u
+#: + b)| (zero without an intercept), and of r^2, with derivatives r, predictions u without the intercept, and the
+#: intercept b.
 VALUE, SIZE, ALONG, ALONG_SIZE, SHIFTED, SQUARE, SCALARS = range(7)
-#: Of r, of |r|, and of the weighted image.
+#: Indices of the sums per output: weighted sums of r, of |r| and of the predictions.
 SLOPE, SLOPE_SIZE, MEAN_IMAGE, PER_OUTPUT = range(4)
 
 
 def tangent_size(outputs: int, points: int) -> int:
-    """How many sums a tangent has."""
+    """Return the number of sums that a tangent has."""
     return SCALARS + PER_OUTPUT * outputs + points - 1
 
 
-#: Rows of a block, at least: the unit of partial sums. Their number is bounded, so blocks grow with the data.
+#: Smallest number of rows in a block (partial sums are computed by block), and largest number of blocks: larger data
+#: have larger blocks.
 BLOCK_ROWS, MOST_BLOCKS = 2048, 256
-#: Rows of a tile of compiled passes, at most; at least a quarter in Fortran order, where columns are read in runs of so
-#: many; an eighth for sparse rows, whose entries then stay in the first cache. Chunks of a file end where a tile does.
+#: Largest number of rows in a tile of compiled passes. A tile has at least a quarter of this in Fortran order, to read
+#: runs of this length from each column, and an eighth for sparse rows, so that their entries stay in the L1 cache.
+#: Chunks of a file end at the end of a tile.
 TILE_ROWS = 256
-#: Bytes of X that NumPy works on at a time: the adjoint should find in the cache what the image has read.
+#: Bytes of X per tile of passes in NumPy, so that the adjoint finds the rows in the cache after the predictions.
 TILE_BYTES = 1 << 20
-#: Sums that are kept apart while rows stream by, so that threads can share the work; fixed, so that they do not show.
+#: Number of separate partial sums of moments, which threads can compute in parallel; fixed, so that results do not
+#: depend on the number of threads.
 LANES = 4
-#: From this many bytes of X on, a pass uses several threads.
+#: Passes use several threads if X has at least this many bytes.
 THREADED_BYTES = 1 << 21
 
-#: From this many bytes of X on, passes are compiled. Each saves 20 ms or more then; loading the kernels takes 0.3 s.
+#: Passes are compiled if X has at least this many bytes: they are then at least 20 ms faster, and loading the kernels
+#: takes 0.3 s.
 NATIVE_BYTES = 1 << 26
-#: The types of steps that are the sums of a tangent, laid out as `projfree.data.rows` says; no subclass of them.
+#: Types of steps that compute a tangent, with the sums in the order above; subclasses do not count.
 TANGENTS: set[type[Step]] = set()
 
-#: Bytes of a chunk of rows outside memory, where memory allows: large enough to pay for a read, small enough to stay in
-#: a shared cache. And the peak memory of a pass for buffers and decoding, by default.
+#: Default size in bytes of a chunk of rows read from a file (large enough for fast reads, small enough for a shared
+#: cache), and the default limit on the memory that a pass uses for buffers and decoding.
 CHUNK_BYTES, MEMORY = 1 << 23, 1 << 27
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """How ``n`` rows are cut; the same whatever the storage, so that results agree to the last bit."""
+    """The partition of ``n`` rows into blocks, which is the same for all storage formats so that results agree."""
 
     n: int
     rows: int
 
     @classmethod
     def of(cls, n: int, most: int = MOST_BLOCKS) -> Blocks:
-        """The cut of ``n`` rows into at most so many blocks; a block and a tile are powers of two, so that they fit."""
+        """Partition ``n`` rows into at most ``most`` blocks, whose size is a power of two and a multiple of a tile."""
         rows = BLOCK_ROWS
         while n > rows * max(1, most):
             rows *= 2
         return cls(n, rows)
 
     def block(self, k: int) -> slice:
-        """The rows of block ``k``."""
+        """Return the slice of rows of block ``k``."""
         return slice(k * self.rows, min((k + 1) * self.rows, self.n))
 
     @property
@@ -179,16 +184,17 @@ class Blocks:
         return -(-self.n // self.rows)
 
     def units(self) -> float:
-        """How many units of rounding a sum over all rows may err by: any order in a block, then a tree.
+        """Return the error bound of a sum over all rows, in units of roundoff of the sum of the absolute values.
 
-        Twelve more are for its terms, and for features that are shifted and scaled. The inner product over columns that
-        forms an image does not count: a tangent is valid for any image. A column has at most one entry in a row.
+        The order within a block is arbitrary, blocks are added pairwise, and 12 units are added for the rounding of the
+        terms and of centred and scaled features. The rounding of predictions does not count, because a tangent is valid
+        at any predictions. A column has at most one entry in a row.
         """
         return float(min(self.n, self.rows) + math.ceil(math.log2(self.count + 1)) + 12)
 
 
 def compiled(work: Pass, features: int, cut: Blocks) -> Compiled | None:
-    """The pass in compiled code; None where the step or its loss has no compiled form."""
+    """Return the pass as compiled code; None if the step or its loss has no compiled kernel."""
     kernel = getattr(getattr(work.step, "loss", None), "kernel", None)
     if type(work.step) not in TANGENTS or kernel is None or work.data.places is not None:
         return None

@@ -1,4 +1,4 @@
-"""Tables outside memory: .npy and Parquet files and anything with row slices, read a range of rows at a time."""
+"""Tables in files: .npy, Parquet, and arrays that support row slices, read a range of rows at a time."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from numpy.lib.format import open_memmap
 
 from projfree.checks import Array, shown
 
-#: Rows of a subset that are at most so far apart are read together: a seek costs about as much as a few rows.
+#: Rows of a subset with at most this distance are read together, because a seek costs about as much as a few rows.
 NEAR_ROWS = 8
-#: Bytes that are decoded at a time.
+#: Number of bytes that are decoded at a time.
 BATCH_BYTES = 1 << 22
 
 Ranges = Sequence[tuple[int, int]]
 
 
 class ChangedError(RuntimeError):
-    """A file is no longer the one that was opened."""
+    """A file has changed since it was opened."""
 
 
 class FileVersion:
-    """Device, inode, size and time of the last change of a file: what tells it from a later version."""
+    """Device, inode, size and modification time of a file, which identify its version."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.status = path, _status(os.stat(path))
 
     def check(self) -> None:
-        """Raise ChangedError unless the file is still this version."""
+        """Raise ChangedError if the file has changed since this object was created."""
         try:
             now = _status(os.stat(self.path))
         except FileNotFoundError:
@@ -51,11 +51,22 @@ def _status(found: os.stat_result) -> tuple[int, int, int, int]:
 
 
 class Source(ABC):
-    """A table outside memory. It holds no open files, so that it can be pickled and survives a fork.
+    """A table in a file. It keeps no file open, so that it can be pickled and used after a fork.
 
-    ``name`` is that of error messages, the path of a file, and ``dtype`` float64 or float32. Where ``fortran``, tables
-    come in Fortran order; results are those of an array in memory of the same order. A sample takes ``run`` consecutive
-    rows at a time: one where single rows are cheap to read.
+    Attributes
+    ----------
+    name : str
+        Name of the table in error messages, for example the path of the file.
+    n, d : int
+        Number of rows and columns.
+    dtype : dtype
+        float64 or float32.
+    fortran : bool
+        Whether tables are in Fortran order; results are those of an array in memory of the same order.
+    run : int
+        Number of consecutive rows that are drawn together in a sample; 1 if single rows are cheap to read.
+    columns : list of str or None
+        Names of the columns.
     """
 
     name: str
@@ -68,21 +79,21 @@ class Source(ABC):
 
     @abstractmethod
     def tables(self, ranges: Ranges) -> Iterator[Array]:
-        """The rows ``start`` to ``stop`` of each of some increasing ranges, as new arrays."""
+        """Yield the rows ``start`` to ``stop`` of each range as a new array; the ranges are increasing."""
 
     @abstractmethod
     def check(self) -> None:
-        """Raise where what was opened has changed since."""
+        """Raise ChangedError or ValueError if the table has changed since it was opened."""
 
     def place(self, row: int, column: int) -> str:
-        """Where an entry is, for an error message."""
+        """Describe the position of an entry for an error message."""
         return f"row {row}, column {column} of {self.name}"
 
     def _empty(self, rows: int) -> Array:
         return np.empty((rows, self.d), self.dtype, order="F" if self.fortran else "C")
 
     def _set_table(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        """Set the sizes and the dtype, or raise where this is not a table of numbers."""
+        """Set the shape and the dtype; raise an error if this is not a table of numbers."""
         if len(shape) != 2 or 0 in shape:
             raise ValueError(f"{self.name} must hold a table with at least one row and one column, got shape {shape}.")
         if dtype.kind not in "fiub" or dtype.itemsize > 8:
@@ -110,7 +121,7 @@ class SourceSubset(Source):
             yield out
 
     def _runs(self, rows: Array) -> list[Array]:
-        """Cut rows where they are far apart, and so that what is read for a part is bounded."""
+        """Split the rows at large gaps, and such that each part reads a bounded number of rows."""
         window = max(1, BATCH_BYTES // (self.source.d * self.dtype.itemsize))
         return np.split(rows, np.flatnonzero((np.diff(rows) > NEAR_ROWS) | (np.diff(rows // window) > 0)) + 1)
 
@@ -122,7 +133,7 @@ class SourceSubset(Source):
 
 
 class SliceSource(Source):
-    """A table behind ``X[a:b]``: data sets of h5py, arrays of Zarr, memory maps."""
+    """A table that supports ``X[a:b]``: data sets of h5py, arrays of Zarr, memory maps."""
 
     run = 64
 
@@ -135,7 +146,7 @@ class SliceSource(Source):
     def tables(self, ranges: Ranges) -> Iterator[Array]:
         for start, stop in ranges:
             part = self.X[start:stop]
-            if np.ma.is_masked(part):  # netCDF marks missing entries so
+            if np.ma.is_masked(part):  # netCDF returns missing entries as a masked array
                 row, column = np.argwhere(np.ma.getmaskarray(part))[0].tolist()
                 raise ValueError(f"{self.place(start + row, column)} is masked; drop or impute such rows first.")
             table = np.array(part, self.dtype, order="C")
@@ -149,10 +160,10 @@ class SliceSource(Source):
 
 
 class NpySource(Source):
-    """A file written by `numpy.save`, in C or Fortran order; other numbers than floats are converted.
+    """A file written by `numpy.save`, in C or Fortran order; integers and booleans are converted to float.
 
-    Plain reads instead of a memory map: its pages would stay in the memory of the process, and a file that is cut off
-    while it is mapped ends the process.
+    The file is read without a memory map: mapped pages would count as memory of the process, and truncating a mapped
+    file kills the process.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -161,7 +172,7 @@ class NpySource(Source):
         if file.suffix == ".npz":
             raise ValueError(f"{file} is an archive; load it, or save the table alone with `numpy.save`.")
         try:
-            table = open_memmap(file, mode="r")  # which compares the size of the file with its header
+            table = open_memmap(file, mode="r")  # this compares the size of the file with its header
         except (ValueError, EOFError) as error:
             raise ValueError(
                 f"{file} is no .npy file of numbers, or it is damaged or truncated ({shown(str(error))}); write it "
@@ -175,7 +186,7 @@ class NpySource(Source):
     def tables(self, ranges: Ranges) -> Iterator[Array]:
         self.check()
         with open(self.version.path, "rb") as file:
-            self.check()  # another file may have come to this path in between
+            self.check()  # the file may have been replaced before it was opened
             for start, stop in ranges:
                 if self.fortran:
                     columns = [self._numbers(file, j * self.n + start, stop - start) for j in range(self.d)]
@@ -185,11 +196,11 @@ class NpySource(Source):
                     yield numbers.reshape(-1, self.d).astype(self.dtype, copy=False)
 
     def _numbers(self, file: Any, first: int, count: int) -> Array:
-        """Consecutive numbers of the file from number ``first`` on."""
+        """Read ``count`` consecutive numbers of the file, starting at index ``first``."""
         file.seek(self.offset + first * self.stored.itemsize)
         numbers: Array = np.fromfile(file, self.stored, count)
         if len(numbers) < count:
-            self.check()  # cut off while it was read
+            self.check()  # the file may have been truncated meanwhile
             raise ValueError(f"{self.name} ends {count - len(numbers)} numbers too early.")
         return numbers
 
@@ -198,20 +209,20 @@ class NpySource(Source):
 
 
 class ParquetSource(Source):
-    """The numeric columns of a Parquet file, or of the files of a folder in order of their names.
+    """The numeric columns of a Parquet file, or of all files in a folder sorted by name.
 
-    Tables come in Fortran order, because files are written by columns. Row groups are the unit of access: a sample
-    decodes every row group that it touches from its beginning, so that small ones (some ten thousand rows) make
-    sampling cheap. While it decodes, pyarrow holds a page and a dictionary of each column.
+    Tables are in Fortran order, because Parquet stores columns. Row groups are the unit of access: a sample decodes
+    each row group that it needs from the beginning, so that small row groups (some ten thousand rows) make sampling
+    cheap. While decoding, pyarrow stores a page and a dictionary of each column in memory.
 
     Parameters
     ----------
     path : path
         A file or a folder.
     columns : sequence of str, optional
-        Which columns, in this order; all but ``without`` by default.
+        Names of the feature columns, in this order; by default all columns except ``without``.
     without : sequence of str
-        Columns that are not features.
+        Names of columns that are not features.
     """
 
     fortran = True
@@ -230,7 +241,7 @@ class ParquetSource(Source):
             _check_schema([*self.columns, *without], schema, version.path, head.schema.to_arrow_schema(), self.name)
         single = all(str(schema.field(name).type) in ("float", "halffloat") for name in self.columns)
         self.dtype, self.d = np.dtype(np.float32 if single else np.float64), len(self.columns)
-        # File and number of each row group, the row where it begins, and the row where each file begins.
+        # File and index of each row group, its first row, and the first row of each file.
         self.groups = [(i, g) for i, head in enumerate(heads) for g in range(head.num_row_groups)]
         sizes = [heads[i].row_group(g).num_rows for i, g in self.groups]
         self.starts = [0, *np.cumsum(sizes).tolist()][:-1]
@@ -240,12 +251,12 @@ class ParquetSource(Source):
             raise ValueError(f"{self.name} must have at least one row and one column, got {self.n} and {self.d}.")
 
     def tables(self, ranges: Ranges) -> Iterator[Array]:
-        batch: Any = None  # the rows from `first` to `last`
+        batch: Any = None  # rows `first` to `last`
         batches: Iterator[Any] = iter(())
         first, last = 0, -1
         for start, stop in ranges:
             group = bisect_right(self.starts, start) - 1
-            if self.starts[group] > last:  # groups in between are left out
+            if self.starts[group] > last:  # skip the row groups in between
                 batches, last = self._batches(group, self.columns), self.starts[group]
             table, row = self._empty(stop - start), start
             while row < stop:
@@ -260,7 +271,7 @@ class ParquetSource(Source):
             yield table
 
     def _batches(self, group: int, columns: Sequence[str]) -> Iterator[Any]:
-        """Batches from a row group on, to the end of the last file."""
+        """Yield record batches from the given row group to the end of the last file."""
         first, within = self.groups[group]
         for version in self.versions[first:]:
             version.check()
@@ -274,7 +285,7 @@ class ParquetSource(Source):
             within = 0
 
     def _numbers(self, batch: Any, name: str, row: int) -> Array:
-        """A column of a batch whose first row is row ``row`` of the source."""
+        """Return a column of a batch whose first row is row ``row`` of the source; missing values raise an error."""
         column = batch.column(batch.schema.get_field_index(name))
         if column.null_count:
             row += int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
@@ -283,7 +294,7 @@ class ParquetSource(Source):
         return numbers
 
     def vector(self, name: str) -> Array:
-        """One column with its own dtype, e.g. the targets."""
+        """Return one column in its dtype, for example the targets."""
         parts: list[Array] = []
         for batch in self._batches(0, [name]):
             parts.append(self._numbers(batch, name, sum(map(len, parts))))
@@ -302,7 +313,7 @@ class ParquetSource(Source):
 
 
 def _check_schema(names: Sequence[str], first: Any, path: Path, schema: Any, whole: str) -> None:
-    """Raise unless each column is there once, holds numbers, and has the type that it has in the first file."""
+    """Raise an error unless each column exists once, is numeric, and has the same type as in the first file."""
     types = import_arrow("pyarrow.types")
     for name in names:
         if (times := schema.names.count(name)) != 1:
@@ -315,7 +326,7 @@ def _check_schema(names: Sequence[str], first: Any, path: Path, schema: Any, who
 
 
 def import_arrow(module: str) -> Any:
-    """Import a part of pyarrow, which only Parquet files need."""
+    """Import a module of pyarrow, which is needed for Parquet files only."""
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -323,7 +334,7 @@ def import_arrow(module: str) -> Any:
 
 
 def parquet_files(path: Path) -> list[Path]:
-    """The file, or the files of a folder in order of names."""
+    """Return the file, or the Parquet files of a folder sorted by name."""
     if not path.is_dir():
         return [path]
     found = sorted(file for file in path.rglob("*.parquet") if not file.name.startswith(("_", ".")))
@@ -333,7 +344,7 @@ def parquet_files(path: Path) -> list[Path]:
 
 
 def open_parquet(path: Path) -> Any:
-    """A `pyarrow.parquet.ParquetFile` that reads each column a page at a time."""
+    """Open a `pyarrow.parquet.ParquetFile` that reads each column page by page."""
     arrow, parquet = import_arrow("pyarrow"), import_arrow("pyarrow.parquet")
     try:
         return parquet.ParquetFile(path, buffer_size=1 << 16, pre_buffer=False)
@@ -342,8 +353,8 @@ def open_parquet(path: Path) -> Any:
 
 
 def existing_path(path: str | os.PathLike[str]) -> Path:
-    """Return ``path``, or raise where there is no such file."""
-    if not os.fspath(path):  # of which `Path` makes the current folder
+    """Return ``path``, or raise FileNotFoundError if it does not exist."""
+    if not os.fspath(path):  # `Path("")` is the current folder
         raise ValueError("`X` must name a .npy or Parquet file or a folder, got ''; the current folder is '.'.")
     found = Path(path)
     if not found.exists():
@@ -352,7 +363,7 @@ def existing_path(path: str | os.PathLike[str]) -> Path:
 
 
 def open_source(X: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None) -> tuple[Source, Any, Any] | None:
-    """The source, targets and weights of a table outside memory; None where X is in memory."""
+    """Return source, targets and weights of a table in a file; None if X is in memory."""
     if isinstance(X, str | os.PathLike) and _is_parquet(existing_path(X)):
         several = isinstance(y, list | tuple) and len(y) > 0 and all(isinstance(name, str) for name in y)
         targets = [y] if isinstance(y, str) else list(y) if several else []
@@ -376,7 +387,7 @@ def open_source(X: Any, y: Any, sample_weight: Any, columns: Sequence[str] | Non
 
 
 def _has_row_slices(X: Any) -> bool:
-    """Whether X is a table outside memory: arrays in memory share it with others, sparse ones and frames are known."""
+    """Return whether X is an array in a file: it supports row slices, but none of the protocols of arrays in memory."""
     shares = ("__array_interface__", "__dlpack__", "__dataframe__", "__dask_graph__", "tocsr")
     has = all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__"))
     return has and len(X.shape) == 2 and not any(hasattr(X, name) for name in shares)

@@ -1,4 +1,4 @@
-"""Sparse tables in memory: compressed rows, read once a pass; also those of tasks with rows of their own."""
+"""Sparse tables in memory, in compressed rows, including those of multi-task problems."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from projfree.data.column_stats import ColumnStats
 from projfree.data.rows import MOST_BLOCKS, Blocks
 from projfree.data.tables import MemoryTable
 
-#: Entries of a block at least, so that they pay for its calls, and for each number of its adjoint, which is added up.
+#: Smallest number of entries per block, so that a block pays for its function calls, and smallest number of entries per
+#: coefficient, so that they pay for adding up the adjoints of the blocks.
 BLOCK_ENTRIES, ADJOINT_ENTRIES = 1 << 17, 16
 
 
 class SparseData(MemoryTable):
     """A SciPy sparse matrix or array with targets.
 
-    CSR with float32 or float64 values is held without a copy and must not be changed afterwards; other formats are
-    converted to CSR once. Where columns are unsorted or occur twice, they are sorted and summed in a copy. The table by
-    columns is made when columns are first asked for. A pass costs one read of the stored entries, in compiled
-    code for one output and large tables, else by SciPy's products, block by block.
+    CSR with float32 or float64 values is not copied and must not be modified afterwards; other formats are converted to
+    CSR once. Unsorted or duplicate column indices are sorted and summed in a copy. The CSC form is computed when
+    columns are first needed. A pass reads the stored entries once, in compiled code for one output and large tables,
+    otherwise by SciPy's products, block by block.
     """
 
     keeps_images = True
@@ -31,26 +32,26 @@ class SparseData(MemoryTable):
         return canonical_rows(X)
 
     def _set_rows(self, n: int, y: Array, weight: Array | None) -> None:
-        self.n, self.y, self.weight, self._by_column = n, y, weight, list[Any]()  # once it was asked for
+        self.n, self.y, self.weight, self._by_column = n, y, weight, list[Any]()  # computed when first needed
         entries = int(self.X.nnz)
-        self.nbytes = 12 * entries  # whatever the width of the stored indices
-        # Blocks pay for themselves, and their adjoints stay small next to their entries.
+        self.nbytes = 12 * entries  # whatever the dtype of the indices
+        # Limit the number of blocks, so that the adjoints of all blocks have far fewer numbers than the table.
         cut = Blocks.of(n, min(MOST_BLOCKS, entries // BLOCK_ENTRIES, entries // (ADJOINT_ENTRIES * self.d)))
         self.row_bytes = self.nbytes / n
         self._set_blocks(cut, cut.rows)
 
     def columns(self, features: Array | slice) -> sp.csc_array:
-        if not self._by_column:  # shared by copies with other targets
+        if not self._by_column:  # shared with copies that have other targets
             self._by_column.append(self.X.tocsc())
         return self._by_column[0][:, features].astype(np.float64, copy=False)
 
 
 def canonical_rows(X: Any) -> sp.csr_array:
-    """A SciPy sparse matrix or array of any format as CSR of floats, whose columns increase within each row.
+    """Convert a SciPy sparse matrix or array to CSR of floats with sorted and distinct column indices.
 
-    CSR with float32 or float64 values and increasing columns shares its memory with the result. Explicit zeros stay.
-    Products and compiled code trust the indices, so everything that could lead them astray is refused here; whether
-    values are finite is seen when the rows are measured.
+    CSR with float32 or float64 values and sorted indices shares its memory with the result. Explicit zeros stay. Sparse
+    products and compiled code do not check indices, so invalid ones raise an error here; whether the values are finite
+    is checked when the column statistics are computed.
     """
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"`X` must be a table with at least one row and one column, got shape {X.shape}.")
@@ -60,8 +61,8 @@ def canonical_rows(X: Any) -> sp.csr_array:
         )
     try:
         own = X
-        if hasattr(X, "check_format"):  # a conversion trusts its input with memory
-            own = type(X)(X)  # the same arrays: the check leaves out unused space behind the last entry
+        if hasattr(X, "check_format"):  # conversions do not check their input
+            own = type(X)(X)  # shares the arrays: the check removes unused space behind the last entry
             own.check_format(full_check=True)
         rows = sp.csr_array(own)
     except ValueError as error:
@@ -78,20 +79,21 @@ def canonical_rows(X: Any) -> sp.csr_array:
 
 
 class TaskData(SparseData):
-    """A table whose row i belongs to one of several tasks, each with a column of coefficients of its own.
+    """A table for multi-task problems: row i belongs to one task, and each task has a column of coefficients.
 
     It is a sparse table with one column for each pair of a feature and a task: row i has its entries in the columns of
-    its task. The parameter is a matrix, of which passes see the entries as a vector.
+    its task. The parameter is a matrix, which passes use as a flat vector.
 
     Parameters
     ----------
     X : array or scipy.sparse of shape (n, d)
+        Features.
     y, sample_weight
-        As for `as_data`; one target a row.
+        As for `as_data`; one target per row.
     task : array of int of shape (n,)
-        The task of each row, from 0.
+        Task of each row, from 0.
     tasks : int, optional
-        How many there are; by default one more than the largest.
+        Number of tasks; by default one more than the largest entry of ``task``.
 
     Examples
     --------
@@ -124,7 +126,7 @@ class TaskData(SparseData):
 
 
 def spread_out(X: Any, task: Array, tasks: int) -> sp.csr_array:
-    """The table of all pairs: entry (i, j) of X goes to column ``j * tasks + task[i]``."""
+    """Return the sparse table of all (feature, task) pairs: entry (i, j) moves to column ``j * tasks + task[i]``."""
     (n, d), table = X.shape, canonical_rows(X if is_sparse(X) else sp.csr_array(X))
     index = np.int32 if max(d * tasks, n, table.nnz) <= np.iinfo(np.int32).max else np.int64
     columns = tasks * table.indices.astype(index)

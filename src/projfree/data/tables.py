@@ -1,4 +1,4 @@
-"""Tables of features, in memory or larger than that: A w = X w for vectors and for matrices of several outputs."""
+"""Tables of features in memory or in files: A w = X w for vectors, and for matrices with several outputs."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 class Table(LocalData):
-    """What rows of features share, wherever they are stored: passes and measures, from blocks in a fixed order.
+    """Base class of tables of features: passes and statistics over blocks of rows in a fixed order.
 
-    Rows are cut into the blocks of ``cut``, of which NumPy works on ``tile`` rows at a time. Blocks of float32 are
-    converted one at a time, so that sums are float64 throughout; a row then takes ``row_bytes``, and all rows that are
-    read at a time ``memory``.
+    Rows are partitioned into the blocks of ``cut``; NumPy processes ``tile`` rows at a time. Blocks of float32 are
+    converted one at a time, so that all sums are float64. A converted row takes ``row_bytes``, and ``memory`` limits
+    the bytes of the rows that are read at a time.
     """
 
     d: int
@@ -49,37 +49,37 @@ class Table(LocalData):
 
     @abstractmethod
     def _chunks(self, step: int) -> Generator[tuple[int, Any]]:
-        """First row and rows of each chunk, which begin at multiples of ``step`` rows."""
+        """Yield the first row and the rows of each chunk; chunks begin at multiples of ``step`` rows."""
 
     @abstractmethod
     def _name_entry(self, row: int, column: int, value: float) -> str:
-        """Say what an entry is, for an error message."""
+        """Describe an entry for an error message."""
 
     def _set_rows(self, n: int, y: Array, weight: Array | None) -> None:
         self.n, self.y, self.weight = n, y, weight
         self.nbytes, self.row_bytes = n * self.d * self.dtype.itemsize, 8.0 * self.d
-        # A tile is a power of two, so that chunks of a file can end where one does.
+        # A power of two, so that chunks of a file can end at the end of a tile.
         self._set_blocks(Blocks.of(n), 1 << max(4, (TILE_BYTES // (8 * self.d)).bit_length() - 1))
 
     def _set_blocks(self, cut: Blocks, tile: int) -> None:
         self.cut, self.tile, self.rounding_units = cut, tile, cut.units()
 
     def _set_given(self, n: int, y: Any, sample_weight: Any) -> None:
-        """Set the rows with targets and weights as they were given, in whose units rows count that are added later."""
+        """Set the rows, and validate and set targets and weights; `total_weight` is the sum of the given weights."""
         self._set_rows(n, checked_targets(y, n), checked_weights(sample_weight, n))
         if sample_weight is not None:
             with np.errstate(over="ignore"):
                 self.total_weight = float(min(np.sum(sample_weight, dtype=np.float64), np.finfo(np.float64).max))
 
     def run(self, work: Pass) -> tuple[Array, Any]:
-        # Whether threads are used depends on the size of the table, and not on how it is read: else results would.
+        # Use threads depending on the size of the table only, so that results do not depend on how the table is read.
         cut, threads = self.cut, self.threads if self.nbytes >= THREADED_BYTES else 1
         vectors = [np.reshape(w, (self.d, *work.outputs)) for w in work.vectors]
-        sums: list[Any] = [None] * cut.count  # of each block
+        sums: list[Any] = [None] * cut.count  # one entry per block
         adjoints = sums.copy()
 
         def plain(start: int, X: Any, first: int, last: int) -> None:
-            """Do the work on the rows of some blocks that are in a chunk, tile by tile."""
+            """Process the rows of blocks ``first`` to ``last`` that are in a chunk, tile by tile."""
             for k in range(first, last):
                 begin, end = max(k * cut.rows, start), min((k + 1) * cut.rows, start + X.shape[0])
                 for tile in range(begin, end, self.tile):
@@ -135,7 +135,7 @@ class Table(LocalData):
 class MemoryTable(Table):
     """A table in memory, which is never copied.
 
-    Construction reads X once: it checks that all entries are finite and finds the `column_stats`.
+    The constructor reads X once: it checks that all entries are finite and computes the `column_stats`.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class MemoryTable(Table):
 
     @abstractmethod
     def _checked(self, X: Any) -> Any:
-        """The table as it is used, or an error."""
+        """Validate the table and return it in the form that is used."""
 
     def _chunks(self, step: int) -> Generator[tuple[int, Any]]:
         yield 0, self.X
@@ -185,23 +185,23 @@ class DenseData(MemoryTable):
 
 
 class ChunkedData(Table):
-    """The rows of a source with targets; results are those of the same rows in memory, to the last bit.
+    """The rows of a `Source` with targets; results are bit-identical to those of the same rows in memory.
 
-    Construction reads the source once: it checks that all entries are finite and measures the rows. Predictions,
-    targets and weights stay in memory. A pass that fails for any reason returns nothing and leaves the data as they
-    were; a file that has changed since construction makes every further pass fail.
+    The constructor reads the source once: it checks that all entries are finite and computes the statistics.
+    Predictions, targets and weights are in memory. A pass that fails leaves the data unchanged. If a file has changed
+    since construction, every later pass raises an error.
 
     Parameters
     ----------
     source : Source
-        Where rows are read from.
+        The table to read rows from.
     y, sample_weight : array
         As for `as_data`.
     memory : int
-        Bytes that a pass may use besides vectors with one entry a row. A chunk takes at most a quarter: one is used,
-        one is read, and the rest is for decoding.
+        Bytes that a pass may use in addition to vectors with one entry per row. A chunk takes at most a quarter of it:
+        one chunk is in use, one is being read, and the rest is for decoding.
     threads : int, optional
-        Threads that work on a chunk, besides the one that reads.
+        Number of threads that process a chunk, in addition to the one that reads.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class ChunkedData(Table):
         self.measure()
 
     def _chunks(self, step: int) -> Generator[tuple[int, Array]]:
-        """First row and rows of each chunk; the next one is read in a thread meanwhile."""
+        """Yield the first row and the rows of each chunk, while a thread reads the next one."""
         row = self.d * self.dtype.itemsize
         fit, needed = int(min(CHUNK_BYTES, self.memory // 4)) // row, 4 * min(step, self.n) * row
         if fit < step and needed > self.memory:
@@ -240,7 +240,7 @@ class ChunkedData(Table):
         return f"{self.source.place(row, column)} is {value}"
 
     def take(self, rows: Array, weight: Array | None) -> Self:
-        """The given increasing rows, read when they are used."""
+        """Return the data restricted to the given increasing rows, which are read when they are used."""
         from projfree.data.sources import SourceSubset
 
         part = self.alike()
@@ -250,18 +250,18 @@ class ChunkedData(Table):
 
 
 def over_ranges(work: Any, first: int, last: int, threads: int) -> None:
-    """Call ``work(start, stop)`` on ranges of blocks in threads, a few for each: a call costs 50 microseconds."""
+    """Call ``work(start, stop)`` on ranges of blocks in threads, four per thread: a call costs 50 microseconds."""
     size = -(-(last - first) // (4 * threads))
     starts = range(first, last, size)
     parallel_for(lambda i: work(starts[i], min(starts[i] + size, last)), len(starts), threads)
 
 
 def float_rows(X: Any, first: int, last: int) -> Any:
-    """Neighbouring rows of a dense or compressed sparse table in float64, which are views where the table has such."""
+    """Return consecutive rows of a dense or CSR table in float64, as views if no conversion is needed."""
     part = X
     if last - first < X.shape[0] and not is_sparse(X):
         part = X[first:last]
-    elif last - first < X.shape[0]:  # slices and constructors of SciPy copy
+    elif last - first < X.shape[0]:  # no slicing or constructor arguments, because SciPy would copy
         part, start, stop = type(X)((last - first, X.shape[1])), X.indptr[first], X.indptr[last]
         part.data, part.indices = X.data[start:stop], X.indices[start:stop]
         part.indptr = X.indptr[first : last + 1] - start

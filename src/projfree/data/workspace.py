@@ -1,4 +1,4 @@
-"""`Workspace`: the only access to rows during a run, by `sweep` and `fold`."""
+"""`Workspace`: access to the rows of a data set during a run, through passes (`sweep`) and sums over rows (`fold`)."""
 
 from __future__ import annotations
 
@@ -18,63 +18,69 @@ if TYPE_CHECKING:
     from projfree.data.gram import Moments
     from projfree.data.local import LocalData
 
-#: The number of predictions that a workspace keeps: two points, two mixtures of them, and the parts of another one.
+#: Maximum number of cached predictions: those of two points, of two combinations of points, and of the points that a
+#: third one combines.
 MOST_IMAGES = 6
 
 
 class Workspace(ABC):
-    """The predictions of a few points over one data set, and the number of rows that were read for them."""
+    """A cache for the predictions of a few points on one data set, with a counter of the rows read."""
 
-    #: The rows that were read in this workspace and for samples of it.
+    #: Number of rows read through this workspace and its samples.
     rows_read = 0
-    #: The workspace whose rows this one has a sample of, and into which it counts.
+    #: The workspace that this one is a sample of; it counts the rows read.
     _whole: Workspace | None = None
 
     def _count(self, rows: int) -> None:
-        """Count rows that were read, for samples in the workspace that they were drawn from."""
+        """Add to `rows_read`; a sample adds to the counter of its parent."""
         (self if self._whole is None else self._whole).rows_read += rows
 
     @abstractmethod
     def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
-        """Read the data once: the sums of ``step`` over all rows, and the adjoint of its residuals or None.
+        """Make one pass over the data; return the sums of ``step``, and the adjoint of its residuals or None.
 
-        With ``keep`` the predictions are kept also where forming them again is as cheap: a search will follow.
+        With ``keep``, cache the predictions even if recomputing them is as cheap, because a line search will use them.
         """
 
     @abstractmethod
     def fold(self, step: Step, points: Sequence[Point]) -> Array:
-        """The sums of ``step`` over all rows from predictions alone; those that are missing cost one read for all."""
+        """Return the sums of ``step`` over all rows, from predictions; missing ones are computed in one pass."""
 
     @abstractmethod
     def holds(self, x: Point) -> bool:
-        """Whether a fold over ``x`` would cost no read."""
+        """Return whether `fold` needs no pass for ``x``, because its predictions are cached or zero."""
 
     @abstractmethod
     def sample(self, m: int, rng: np.random.Generator) -> Workspace:
-        """A workspace over ``m`` rows, each drawn with the same probability; it counts into this one's `rows_read`."""
+        """Create a workspace over ``m`` random rows, each with the same inclusion probability.
+
+        The rows it reads are added to the `rows_read` of this workspace.
+        """
 
     @abstractmethod
     def moments(self, step: Step, x: Point, wanted: Moments) -> Any:
-        """Weighted products of features, the weights being what ``step`` returns as residuals at ``x``.
+        """Return the moments of the rows, with the residuals that ``step`` returns at ``x`` as weights.
 
-        One read, and another one where the predictions of ``x`` are not kept.
+        This takes one pass, and another one if the predictions of ``x`` are not cached.
 
-        Where ``wanted.factors``, a copy of the columns of all rows (CSC or in Fortran order; if centred, any constant
-        may be subtracted from a column) and their weights; None where that takes more than a read.
+        If ``wanted.factors``, return instead a copy of the columns of all rows (CSC or in Fortran order; if
+        ``wanted.centred``, any constant may be subtracted from a column) and the weights, or None if that takes more
+        than a pass.
         """
 
 
 class LocalWorkspace(Workspace):
-    """A workspace whose predictions are arrays in the memory of this process.
+    """A workspace that caches predictions as arrays in the memory of this process.
 
-    The predictions of a mixture are combined from those of its parts where all of these are kept. Else a sweep forms
-    them from the parameter, and a fold forms those of the parts: the next mixture has the same ones.
+    The predictions of a linear combination of points are computed from those of the points if all of these are cached.
+    Otherwise `sweep` computes them from the parameter, and `fold` computes and caches the predictions of the points,
+    because the next combination uses them as well.
     """
 
     def __init__(self, data: LocalData, whole: Workspace | None = None) -> None:
         self.data, self._whole = data, whole
         self._depth = len(data.shape(()))
-        self._images: dict[Handle, Array] = {}  # the last one is the one used most recently
+        self._images: dict[Handle, Array] = {}  # in order of use: the last entry was used most recently
         self.lock: tuple[int, Any] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -96,7 +102,7 @@ class LocalWorkspace(Workspace):
             found = read_once(Pass(step, data, tuple(read.values()), tuple(sources), tuple(stores), outputs))
             if read or data.adjoint_reads:
                 self._count(data.n)
-            # Only now, so that an interrupted pass leaves the workspace as it was.
+            # Update the cache last, so that an interrupted pass leaves the workspace unchanged.
             self._images.update({x.handle: own for x, own in zip(points, stores, strict=True) if own is not None})
             self._drop(points)
             return found
@@ -108,7 +114,7 @@ class LocalWorkspace(Workspace):
                 self.sweep(FormImages(), list(parts.values()), keep=True)
             images, n = [self._image(x) for x in points], self.data.n
             self._drop(points)
-            cut = Blocks(n, 4 * Blocks.of(n).rows)  # predictions alone are worked on faster than rows are read
+            cut = Blocks(n, 4 * Blocks.of(n).rows)  # larger blocks, because no features are read
             if cut.count == 1:
                 return step.block(self.data.rows(slice(0, n)), *images)[1]
             found: list[Any] = [None] * cut.count
@@ -149,12 +155,12 @@ class LocalWorkspace(Workspace):
             return data.second_moments(weights, wanted)
 
     def _parts(self, x: Point) -> list[tuple[float, Point]]:
-        """Coefficients and points whose predictions add up to those of ``x``, without those that are zero."""
+        """Return coefficients and points whose predictions sum to those of ``x``, without zero predictions."""
         parts = ((1.0, x),) if x.handle in self._images else x.of or ((1.0, x),)
         return [(c, part) for c, part in parts if part.handle in self._images or part.w.any()]
 
     def _image(self, x: Point) -> Array:
-        """The predictions of a point, combined from those of its parts; all of these must be kept."""
+        """Return the predictions of a point, combined from those of its parts, which must be cached."""
         parts = self._parts(x)
         for _, part in parts:
             self._images[part.handle] = self._images.pop(part.handle)
@@ -166,7 +172,7 @@ class LocalWorkspace(Workspace):
         return self._images[x.handle]
 
     def _drop(self, points: Sequence[Point]) -> None:
-        """Forget the predictions that were used least recently, but not those of the points that are in use."""
+        """Remove the least recently used predictions from the cache, except those of ``points``."""
         used = [x.handle for x in points]
         for handle in list(self._images):
             if len(self._images) > MOST_IMAGES and handle not in used:

@@ -24,7 +24,8 @@ def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = Tru
     size : {"100k", "1m"}
         ``"100k"`` reads ``ml-100k/u.data``, ``"1m"`` reads ``ml-1m/ratings.dat`` or, without the time column,
         ``ml-1m/ratings_no_timestamp.dat``; each plain, .gz or .zip, in PROJFREE_DATA or in the cache.
-        Whether to download a file that is in neither place from GroupLens.
+    download : bool
+        Whether to download the file from GroupLens if it is in neither folder.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tables on a Dask cluster: rows stay on the workers, functions are sent there, and sums come back."""
+"""Tables on a Dask cluster: the rows stay on the workers, which evaluate functions of them and return sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`DaskData`: a table whose rows are partitions of a Dask collection, and `from_dask`, which makes it."""
+"""`DaskData`: a table whose rows are partitions of a Dask collection, and `from_dask`, which creates it."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ from projfree.data.workspace import LocalWorkspace, Workspace
 
 
 def add_results(a: Any, b: Any) -> Any:
-    """The sum of two arrays, or of tuples of them entry by entry; None stands for nothing."""
+    """Add two arrays, or two tuples of arrays element by element; None counts as zero."""
     if a is None or b is None:
         return b if a is None else a
     return tuple(map(add_results, a, b)) if isinstance(a, tuple) else a + b
 
 
 class DaskData(Data):
-    """A table in partitions, each of which some worker holds; made by `as_data`.
+    """A table whose partitions are stored on the workers of a Dask cluster; created by `as_data`.
 
-    Everything that is asked of the rows is one round: a task for each worker carries the function and the parameters
-    there, and brings back sums, which are added in a fixed binary tree over the numbers of the partitions. So results
-    depend neither on the number of workers nor on what was lost and made again on the way.
+    Each operation on the rows is one round: a task on each worker evaluates a function of the parameters on its
+    partitions and returns sums, which are added in a fixed binary tree over the partition numbers. Results therefore
+    depend neither on the number of workers nor on partitions that were lost and recomputed.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class DaskData(Data):
             self._weigh()
 
     def _weigh(self) -> DaskData:
-        """Find the sum of the weights of the view, which they are divided by, in one round."""
+        """Compute the sum of the weights of the view, which normalises them, in one round."""
         total = self.rounds.run("weights", partial(weight_sum, self.view), add_results)
         if not LEAST_WEIGHT < total < math.inf:
             raise ValueError(
@@ -80,7 +80,7 @@ class DaskData(Data):
                 "do not count."
             )
         self.view, self.total_weight = replace(self.view, total=total), total
-        self.__dict__.pop("_stats", None)  # those of other weights
+        self.__dict__.pop("_stats", None)  # computed with other weights
         return self
 
     def _viewed(self, **changes: Any) -> DaskData:
@@ -115,14 +115,14 @@ class DaskData(Data):
     def subset(self, rows: Array | Fold) -> DaskData:
         if not isinstance(rows, Fold):
             raise TypeError("Dask data have no row numbers; take a `Fold`, or parts of the collection.")
-        # The rows of other folds get the weight zero: nothing is copied.
+        # Rows of other folds have weight zero: nothing is copied.
         return self._viewed(factors=(*self.view.factors, FoldFactor(rows)))._weigh()
 
     def labels(self) -> list[Array]:
         return list(self._run(LocalData.labels, _join_labels))
 
     def quantile(self, q: float) -> Array:
-        """That of the quantiles of the partitions, each counted as often as it has rows."""
+        """Return the quantile of the partition quantiles, weighted by the number of rows."""
         found = self._run(lambda data: data.quantile(q)[None], lambda a, b: np.concatenate([a, b]))
         order = np.argsort(found, axis=0, kind="stable")
         rows = np.array([one.n for one in self.facts])[order]
@@ -134,7 +134,7 @@ class DaskData(Data):
 
     @property
     def rounding_units(self) -> float:  # type: ignore[override]  # read-only here
-        # A partition as it is summed by itself, then the tree over partitions; weights are divided by their sum.
+        # The units of one partition, the tree over partitions, and the normalisation of the weights.
         tree = math.ceil(math.log2(self.facts[-1].number + 2))
         return max(one.rounding_units for one in self.facts) + tree + 2.0
 
@@ -164,13 +164,16 @@ class DaskData(Data):
 
 
 def measured(data: LocalData) -> ColumnStats:
-    """The statistics of the rows with their present weights."""
+    """Compute the statistics of the rows with their current weights."""
     data.measure()
     return data.table_stats
 
 
 class DaskWorkspace(Workspace):
-    """Each sweep and each fold is one round. No predictions are kept: a fold forms them again, which is one read."""
+    """A workspace in which each sweep and each fold is one round.
+
+    Predictions are not cached: a fold recomputes them, which is one pass.
+    """
 
     def __init__(self, data: DaskData, view: View, whole: Workspace | None = None) -> None:
         self._data, self._view, self._whole = data, view, whole
@@ -186,7 +189,7 @@ class DaskWorkspace(Workspace):
 
     def fold(self, step: Step, points: Sequence[Point]) -> Array:
         if isinstance(step, FormImages):
-            return np.zeros(0)  # predictions are not kept, so there is nothing to form beforehand
+            return np.zeros(0)  # predictions are not cached
         sums = np.asarray(self._run("fold", step, _plain(points)))
         if not all(self.holds(x) for x in points):
             self._count(self._rows)
@@ -196,10 +199,10 @@ class DaskWorkspace(Workspace):
         return not x.w.any()
 
     def sample(self, m: int, rng: np.random.Generator) -> DaskWorkspace:
-        """``m`` rows without replacement, from each partition about as many as its share.
+        """Draw ``m`` rows without replacement, from each partition in proportion to its number of rows.
 
-        Shares are rounded systematically, so that every row is drawn with the probability ``m / n``. Which rows are
-        drawn depends on the generator and on the number of the partition alone.
+        The sizes are rounded systematically, so that every row has inclusion probability ``m / n``. The rows drawn
+        depend on the generator and the number of the partition only.
         """
         facts, n = self._data.facts, self._data.n
         ends = np.cumsum([0, *(one.n for one in facts)]) * (m / n) + rng.uniform()
@@ -218,13 +221,13 @@ class DaskWorkspace(Workspace):
         return moments
 
     def _run(self, name: str, *arguments: Any) -> Any:
-        """What a method of a workspace on the rows of each partition returns, added up."""
+        """Call the workspace method ``name`` on every partition and return the sum of the results."""
         work = partial(on_view, self._view, lambda data: getattr(LocalWorkspace(data), name)(*arguments))
         return self._data.rounds.run(name, work, add_results)
 
 
 def _plain(points: Sequence[Point]) -> tuple[Point, ...]:
-    """The points as they are sent: the parameters alone."""
+    """Return copies of the points with the parameters only, to be sent to workers."""
     return tuple(Point(frozen(np.asarray(x.w))) for x in points)
 
 
@@ -235,9 +238,9 @@ def _join_labels(a: list[Array], b: list[Array]) -> list[Array]:
 def from_dask(
     X: Any, y: Any, sample_weight: Any, client: Any, patience: float, columns: Sequence[str] | None, memory: int
 ) -> DaskData:
-    """The data of a Dask collection, of lists of blocks, or of Parquet files; parameters are those of `as_data`.
+    """Create the data of a Dask collection, of lists of blocks, or of Parquet files; see `as_data` for the parameters.
 
-    Without a client, ``memory`` is what blocks take that are kept between two rounds.
+    Without a client, ``memory`` limits the bytes of the blocks that are cached between rounds.
     """
     client, patience = _usable_client(client), positive("patience", patience)
     if isinstance(X, str | os.PathLike):
@@ -247,7 +250,7 @@ def from_dask(
 
 
 def _usable_client(client: Any) -> Any:
-    """The client to use, None where there is none."""
+    """Return the client to use, None if there is none."""
     if client is None:
         try:
             from distributed import get_client
@@ -263,13 +266,13 @@ def _usable_client(client: Any) -> Any:
     from distributed import secede
     from distributed.threadpoolexecutor import thread_state
 
-    if getattr(thread_state, "proceed", False):  # inside of a task, which leaves its thread to the tasks it waits for
+    if getattr(thread_state, "proceed", False):  # inside a task: release its thread to the tasks that it waits for
         secede()
     return client
 
 
 def _from_parquet(path: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None) -> tuple[Any, Any, Any]:
-    """Data frames of features, targets and weights, which Dask reads."""
+    """Return Dask data frames of features, targets and weights."""
     import dask.dataframe as dd
 
     if not isinstance(y, str | list | tuple) or not isinstance(sample_weight, str | None):
@@ -280,7 +283,7 @@ def _from_parquet(path: Any, y: Any, sample_weight: Any, columns: Sequence[str] 
 
 
 def _partitions(X: Any, y: Any, sample_weight: Any) -> list[Any]:
-    """Tasks that build partitions from the blocks of a collection; pure, so that Dask can make them again."""
+    """Return delayed tasks that build the partitions; they are pure, so that Dask can recompute them."""
     from dask import delayed
 
     blocks, rows = _blocks("X", X)
@@ -291,9 +294,10 @@ def _partitions(X: Any, y: Any, sample_weight: Any) -> list[Any]:
 
 
 def _blocks(name: str, values: Any, like: list[int | None] | None = None) -> tuple[list[Any], list[int | None]]:
-    """The blocks of rows of a collection and how many rows each has, None where that is not known.
+    """Return the row blocks of a collection and their numbers of rows, None if unknown.
 
-    Given those of the features as ``like``, targets and weights are cut in the same way; they may be in memory then.
+    If ``like`` gives the numbers of rows of the blocks of features, targets and weights are divided in the same way;
+    they may then be in memory.
     """
     ends = np.cumsum([0, *like]) if like is not None and None not in like else None
     if ends is not None and hasattr(values, "rechunk") and values.ndim and values.shape[0] == ends[-1]:
@@ -302,7 +306,7 @@ def _blocks(name: str, values: Any, like: list[int | None] | None = None) -> tup
         blocks: list[Any] = [values] if is_dask_block(values) else list(values)
         rows: list[int | None] = [None] * len(blocks)
     elif hasattr(values, "to_dask_array") and hasattr(values, "npartitions"):
-        # The optimiser may join small partitions, and those of X in another way than those of y.
+        # The graph optimiser may merge small partitions, differently for X and y.
         blocks, rows = list(values.to_delayed(optimize_graph=False)), [None] * values.npartitions
     elif hasattr(values, "chunks") and values.ndim in ((2,) if like is None else (1, 2)):
         values = values.rechunk({1: -1}) if values.ndim == 2 and values.numblocks[1] > 1 else values

@@ -1,4 +1,4 @@
-"""Partitions of a Dask collection, which pure tasks build from blocks, and views: how their rows are used."""
+"""Partitions of a Dask collection, built from blocks by pure tasks, and views that define how their rows are used."""
 
 from __future__ import annotations
 
@@ -18,10 +18,22 @@ from projfree.data.local import LocalData, checked_weights
 
 @dataclass(frozen=True)
 class Facts:
-    """What the client knows about a partition.
+    """Metadata of a partition, which the client stores.
 
-    Its number in the collection, its rows, its ``form``, which all partitions of a table have in common, by the words
-    of an error message, its bytes of memory, the units of rounding of a sum over it, and a hash of all its numbers.
+    Attributes
+    ----------
+    number : int
+        Number of the partition in the collection.
+    n : int
+        Number of rows.
+    form : dict
+        Properties that all partitions of a table must share; the keys are their names in error messages.
+    nbytes : int
+        Bytes of memory.
+    rounding_units : float
+        Error bound of a sum over the rows, in units of roundoff.
+    checksum : str
+        Hash of all numbers.
     """
 
     number: int
@@ -33,13 +45,14 @@ class Facts:
 
 
 class Partition:
-    """Rows with targets and weights as they were given: an immutable value, the result of a pure task.
+    """Rows with unconverted targets and weights: an immutable object, the result of a pure task.
 
-    Targets that are not numbers are held as indices into the sorted ``labels``, which are None for numbers.
+    Targets that are not numbers are stored as indices into the sorted ``labels``, which are None for numbers.
     """
 
     def __init__(self, data: Any, y: Array, labels: Array | None, weight: Array | None, facts: Facts) -> None:
-        # Arrays from another process have another layout in memory, and NumPy multiplies those to other last digits.
+        # Arrays received from another process have another memory layout, which changes the last digits of NumPy's
+        # products.
         X = data.X
         if is_sparse(X):
             X.data, X.indices, X.indptr = aligned(X.data), aligned(X.indices), aligned(X.indptr)
@@ -52,10 +65,10 @@ class Partition:
         return Partition, (self.data, self.y, self.labels, self.weight, self.facts)
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.facts.nbytes  # the size that Dask counts
+        return object.__sizeof__(self) + self.facts.nbytes  # used by Dask to measure memory
 
     def converted(self, *functions: Callable[[Array], Array]) -> Array:
-        """The targets after some elementwise functions, which see each distinct label once."""
+        """Return the targets after applying elementwise functions, which are evaluated once for each distinct label."""
         y = self.y if self.labels is None else self.labels
         for function in functions:
             y = function(y)
@@ -63,13 +76,13 @@ class Partition:
 
 
 def aligned(array: Array) -> Array:
-    """The array, copied where its memory is not aligned or has gaps, as it is after a transfer."""
+    """Return the array, or an aligned copy without gaps if its memory is unaligned or has gaps, as after a transfer."""
     flags = array.flags
     return array if flags.aligned and (flags.c_contiguous or flags.f_contiguous) else array.copy()
 
 
 def build_partition(number: int, X: Any, y: Any, weight: Any) -> Partition | None:
-    """The partition with this number from blocks of features, targets and weights; None where it has no rows."""
+    """Build a partition from blocks of features, targets and weights; None if it has no rows."""
     with naming(number):
         X, names = from_frame("X", X) if is_frame(X) else (X, None)
         X = X if is_sparse(X) else aligned(plain_array("X", X))
@@ -79,7 +92,7 @@ def build_partition(number: int, X: Any, y: Any, weight: Any) -> Partition | Non
         data = as_data(X, y, threads=1)
         if weight is not None:
             weight = real_array("sample_weight", from_series("sample_weight", weight)).astype(np.float64)
-            checked_weights(weight if weight.any() else weight + 1.0, data.n)  # those of a partition may all be zero
+            checked_weights(weight if weight.any() else weight + 1.0, data.n)  # all weights of a partition may be zero
     arrays = [data.X.data, data.X.indices, data.X.indptr] if is_sparse(data.X) else [data.X]
     form = {
         "columns": data.shape(())[0],
@@ -97,7 +110,7 @@ def build_partition(number: int, X: Any, y: Any, weight: Any) -> Partition | Non
 
 
 def _encoded(y: Any) -> tuple[Array, Array | None]:
-    """Numbers as they are and None, or the index of the label of each row and the sorted labels."""
+    """Return numerical targets and None, or the label index of each row and the sorted labels."""
     try:
         y = plain_array("y", from_series("y", y))
     except TypeError:  # a series of labels
@@ -106,14 +119,14 @@ def _encoded(y: Any) -> tuple[Array, Array | None]:
         return y, None
     try:
         labels, codes = np.unique(y, return_inverse=True)
-    except TypeError as error:  # labels without an order, such as words and None
+    except TypeError as error:  # labels that cannot be sorted, such as strings and None
         raise ValueError(f"`y` must hold labels of one kind: {error}; drop or relabel the others.") from None
     return codes.reshape(y.shape), labels
 
 
 @contextmanager
 def naming(number: int) -> Iterator[None]:
-    """Say which partition an error is about."""
+    """Add the number of the partition to error messages."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -124,9 +137,9 @@ def naming(number: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class FoldFactor:
-    """One for the rows inside of a fold (or outside of it) and zero for others; folds are drawn within partitions.
+    """Return one for rows inside a fold (or outside of it) and zero for others; folds are drawn within each partition.
 
-    Consecutive partitions start with different folds, in a random order, so that folds have the same size also where
+    Consecutive partitions start with different folds, in a random order, so that the folds have equal size even if
     partitions have fewer rows than there are folds.
     """
 
@@ -142,7 +155,7 @@ class FoldFactor:
 
 @dataclass(frozen=True)
 class TargetFactor:
-    """What a function makes of the targets, after those that converted them."""
+    """Return a function of the converted targets, by which the weights are multiplied."""
 
     targets: tuple[Callable[[Array], Array], ...]
     reweight: Callable[[Array], Array]
@@ -153,12 +166,22 @@ class TargetFactor:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """How the rows of partitions are used; small, because it is sent with every round.
+    """How the rows of partitions are used; small, because it is sent in every round.
 
-    Weights are multiplied by ``factors``, functions of a partition, and divided by their ``total``. Functions
-    ``targets`` make the targets that a loss takes of those that were given, one after the other. ``scaling`` is that of
-    `LocalData`. A ``sample`` has a seed, how many rows to draw from each partition by its number, and the factor that
-    keeps sums unbiased. Passes are compiled where they would be for one table of ``nbytes``, those of all partitions.
+    Attributes
+    ----------
+    total : float
+        Sum of the weights, for normalisation.
+    nbytes : int
+        Bytes of all partitions; passes are compiled as for one table of this size.
+    factors : tuple of callable
+        Functions of a partition whose results multiply the weights.
+    targets : tuple of callable
+        Functions that convert the targets, applied in this order.
+    scaling : tuple of array or None
+        As for `LocalData`.
+    sample : tuple or None
+        Seed, number of rows to draw from each partition, and the factor of the weights that makes sums unbiased.
     """
 
     total: float
@@ -169,14 +192,14 @@ class View:
     sample: tuple[int, dict[int, int], float] | None = None
 
     def weights(self, rows: Partition) -> Array:
-        """The weights of rows before they are normalised."""
+        """Return the weights of the rows before normalisation."""
         weight = np.ones(rows.facts.n) if rows.weight is None else rows.weight
         for factor in self.factors:
             weight = weight * factor(rows)
         return weight
 
     def data(self, rows: Partition, threads: int) -> LocalData | None:
-        """The rows as data on this machine; None where none of them were drawn."""
+        """Return the rows as local data; None if the sample has no rows of this partition."""
         data: LocalData = rows.data.alike()
         weight = self.weights(rows) / self.total
         data.y, data.weight = rows.converted(*self.targets), weight
@@ -193,12 +216,12 @@ class View:
 
 
 def on_view(view: View, function: Callable[[LocalData], Any], rows: Partition, threads: int) -> Any:
-    """A function of the rows of a partition as a view has them."""
+    """Evaluate a function on the rows of a partition under a view."""
     data = view.data(rows, threads)
     return None if data is None else function(data)
 
 
 def weight_sum(view: View, rows: Partition, threads: int) -> float:
-    """The sum of the weights of a partition before they are normalised."""
+    """Return the sum of the weights of a partition before normalisation."""
     with np.errstate(over="ignore"):
         return float(view.weights(rows).sum())

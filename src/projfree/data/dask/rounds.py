@@ -1,4 +1,4 @@
-"""Rounds: a function of every partition, whose results are combined in a fixed binary tree over their numbers."""
+"""Rounds: evaluate a function on every partition and combine the results in a fixed binary tree over their numbers."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from projfree.data.sources import ChangedError
 from projfree.deadline import Expired, expired
 from projfree.runtime import default_threads, single_blas_thread
 
-#: Node ``(l, i)`` of the tree stands for the partitions ``i 2^l`` to ``(i + 1) 2^l - 1``.
+#: Node ``(l, i)`` of the tree covers the partitions ``i 2^l`` to ``(i + 1) 2^l - 1``.
 Nodes = dict[tuple[int, int], Any]
 Combine = Callable[[Any, Any], Any]
-#: From a partition and a number of threads to a result.
+#: Function of a partition and a number of threads.
 Work = Callable[[Partition, int], Any]
 
 
 class LocalRounds:
-    """Rounds without a cluster: each block is computed on this machine when it is needed, one at a time.
+    """Rounds without a cluster: this machine computes each block when it is needed, one at a time.
 
-    ``facts`` are those of the partitions that have rows, in order. Partitions are kept up to ``memory`` bytes.
+    ``facts`` are the metadata of the non-empty partitions, in order. Partitions are cached up to ``memory`` bytes.
     """
 
     def __init__(self, blocks: Sequence[Any], memory: int) -> None:
@@ -35,7 +35,7 @@ class LocalRounds:
         self.facts = [rows.facts for rows in found if rows is not None]
 
     def run(self, name: str, function: Work, combine: Combine) -> Any:
-        """The results of a function for all partitions, combined pair by pair."""
+        """Evaluate a function on all partitions and combine the results pairwise."""
         nodes, threads = Nodes(), default_threads()
         for one in self.facts:
             value = leaf(one.number, one.checksum, function, self._partition(one.number), threads)
@@ -53,11 +53,11 @@ class LocalRounds:
 
 
 class ClusterRounds:
-    """Rounds on a cluster: one task for each worker, which depends on the partitions that the worker holds.
+    """Rounds on a cluster: one task for each worker, which depends on the partitions stored there.
 
-    Partitions are results of pure tasks, which the client keeps references to. Dask makes them again where a worker
-    dies, and runs a task of a round wherever its partitions are: nothing is scattered or pinned to a worker. While
-    there is no worker at all, a round waits for ``patience`` seconds.
+    Partitions are results of pure tasks, to which the client keeps references. Dask recomputes them if a worker dies,
+    and runs a task of a round where its partitions are: nothing is scattered or pinned to a worker. If there is no
+    worker, a round waits for ``patience`` seconds.
     """
 
     def __init__(self, client: Any, blocks: Sequence[Any], patience: float) -> None:
@@ -68,13 +68,13 @@ class ClusterRounds:
             tasks = client.map(lambda rows: rows and rows.facts, self._futures, key="projfree-facts", pure=False)
             found = self._results(tasks)
         except BaseException:
-            for future in self._futures:  # a traceback that somebody keeps would keep the tasks
+            for future in self._futures:  # otherwise a reference to the traceback would keep the tasks alive
                 future.release()
             raise
         self.facts = [facts for facts in found if facts is not None]
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
         limits = [about["memory_limit"] for about in workers if about.get("memory_limit")]
-        self._task_bytes = min(limits, default=float("inf")) / 4  # beside copies and what Dask keeps itself
+        self._task_bytes = min(limits, default=float("inf")) / 4  # leaves memory for copies and for Dask
 
     def __getstate__(self) -> Any:
         raise TypeError(
@@ -83,7 +83,7 @@ class ClusterRounds:
         )
 
     def run(self, name: str, function: Work, combine: Combine) -> Any:
-        """The results of a function for all partitions, combined pair by pair; ``name`` appears in the dashboard."""
+        """Evaluate a function on all partitions and combine the results pairwise; the dashboard shows ``name``."""
         self._refuse_without_scheduler()
         groups, count = self._groups(), len(self._futures)
         rows = [[self._futures[number] for number in checksums] for checksums in groups]
@@ -93,10 +93,10 @@ class ClusterRounds:
         return total(self._results(tasks), self.facts, count, combine)
 
     def _groups(self) -> list[dict[int, str]]:
-        """The checksums of the partitions of each task, by their numbers.
+        """Return, for each task, the checksums of its partitions by partition number.
 
-        A task has those of a worker, as far as they fit into its memory at the same time; a partition that is being
-        made again has a task of its own. Which partitions share a task never changes a digit.
+        A task has the partitions of one worker that fit into its memory together; a partition that is being recomputed
+        has a separate task. The grouping does not change the results.
         """
         held, groups = self._client.who_has(self._futures), dict[tuple[str, int], dict[int, str]]()
         size: dict[str, int] = {}
@@ -108,7 +108,7 @@ class ClusterRounds:
         return list(groups.values())
 
     def _results(self, tasks: list[Any]) -> list[Any]:
-        """The results of tasks. An error, an interrupt or a deadline leaves no task behind."""
+        """Wait for tasks and return their results; cancel them after an error, an interrupt or a deadline."""
         from distributed import CancelledError, KilledWorker
         from distributed.comm import CommClosedError
 
@@ -132,13 +132,13 @@ class ClusterRounds:
             raise
 
     def _wait(self, gathering: futures.Future[Any]) -> None:
-        """Wait for results, but only so long without a worker."""
+        """Wait for results; raise RowsLostError if there is no worker for too long."""
         seen = time.monotonic()
         while not futures.wait([gathering], timeout=0.5).done:
             if expired():
                 raise Expired
             self._refuse_without_scheduler()
-            with suppress(OSError):  # the scheduler has gone, as the status of the client says a moment later
+            with suppress(OSError):  # the scheduler is lost; the status of the client shows it a moment later
                 seen = time.monotonic() if self._client.nthreads() else seen
             if time.monotonic() - seen >= self._patience:
                 raise RowsLostError(
@@ -157,7 +157,7 @@ class ClusterRounds:
 def run_task(
     checksums: dict[int, str], rows: list[Partition | None], *, function: Work, combine: Combine, count: int
 ) -> Nodes:
-    """What runs on a worker: the roots of the subtrees that some partitions complete."""
+    """Evaluate a function on some partitions on a worker; return the roots of the subtrees that these complete."""
     from distributed import get_worker
 
     threads, nodes = max(1, get_worker().state.nthreads), Nodes()
@@ -168,7 +168,7 @@ def run_task(
 
 
 def leaf(number: int, checksum: str, function: Work, rows: Partition | None, threads: int) -> Any:
-    """The result of one partition, after a check that it has the same numbers as before."""
+    """Evaluate a function on one partition, after checking that its contents have not changed."""
     now = "of no rows" if rows is None else rows.facts.checksum
     if rows is None or now != checksum:
         raise ChangedError(
@@ -181,7 +181,7 @@ def leaf(number: int, checksum: str, function: Work, rows: Partition | None, thr
 
 
 def total(parts: Iterable[Nodes], facts: Sequence[Facts], count: int, combine: Combine) -> Any:
-    """The root of the tree from its parts; those of ``count`` partitions that have no rows contribute nothing."""
+    """Return the root of the tree, combined from parts; empty ones of the ``count`` partitions contribute nothing."""
     nodes: Nodes = {}
     for number in set(range(count)) - {one.number for one in facts}:
         put(nodes, (0, number), None, count, combine)
@@ -193,10 +193,10 @@ def total(parts: Iterable[Nodes], facts: Sequence[Facts], count: int, combine: C
 
 
 def put(nodes: Nodes, node: tuple[int, int], value: Any, count: int, combine: Combine) -> None:
-    """Add a node of the tree over ``count`` partitions, and combine it with its neighbours as far as they are there.
+    """Add a node to the tree over ``count`` partitions, and combine it with its neighbours that are already there.
 
-    A node whose right neighbour would begin beyond the last partition is its parent. A node has the same bits whoever
-    combines it and in whatever order; None is a node without rows.
+    A node whose right neighbour would begin after the last partition is promoted to its parent. The value of a node
+    does not depend on the order of combination; None is a node without rows.
     """
     level, place = node
     while True:
