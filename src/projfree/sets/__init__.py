@@ -1,6 +1,6 @@
-"""Constraint sets: what a solver may move in, seen through a linear minimisation oracle.
+"""Constraint sets: compact convex sets, accessed through a linear minimisation oracle.
 
-One file each. A new one is a file here and a line in the stub file; tests, docs and the CLI follow.
+Each set is one module. To add a set, add its module and a line in the stub file; tests, docs and the CLI include it.
 """
 
 from projfree.lazy_import import lazy_names

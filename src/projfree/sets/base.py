@@ -1,4 +1,4 @@
-"""What a constraint set is: pure geometry, knowing neither loss nor data."""
+"""Base classes of constraint sets, which are independent of losses and data."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from projfree.sets.inputs import finite, like, point, unit_scale
 if TYPE_CHECKING:
     from projfree.sets.lp import LpBall
 
-#: How far outside, relative to its size, a point may lie and still count as contained. Convex combinations and
-#: singular values round by a few units in the last place; this is far above that and far below any use.
+#: Relative tolerance of `ConstraintSet.contains`. The rounding errors of convex combinations and of singular values are
+#: a few units in the last place, which is much smaller.
 FEASIBILITY = 1e-11
-#: Roundings of the products, quotients, powers and roots beside a sum.
+#: Rounding error of the elementwise operations before and after a sum, in units of roundoff.
 OPERATIONS = 16.0
 
 
 class OracleResult(NamedTuple):
-    """A minimiser of the linear function g over a set, the support of -g, and a warm start for the next call if any.
+    """Result of the oracle: a minimiser of <g, v> over the set, the support of -g, and a warm start for the next call.
 
-    The support may be an upper bound, and is NaN where it would cost about as much as the vertex.
+    The support may be an upper bound. It is NaN if it would cost about as much as the vertex.
     """
 
     vertex: Any
@@ -40,22 +40,23 @@ class OracleResult(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Structure:
-    """What solvers can exploit about a set of points of one shape. By default nothing is known.
+    """Structure of a set, for points of one shape, that solvers can exploit. The defaults describe a general set.
 
     Attributes
     ----------
     lp, weights : LpBall, ndarray, optional
-        The l_p ball in which all entries that are not free lie, once they are multiplied by positive weights, if any.
+        The l_p ball that contains the constrained entries after multiplication by positive weights, if any.
     group_l1 : GroupL1Ball, optional
-        The set, without free features, as a bound on a weighted sum of absolute values or of norms of groups.
+        The set, without free features, as a bound on a weighted l_1 norm or on a weighted sum of group norms.
     polytope : bool
         Whether `ConstraintSet.lmo` returns one of finitely many vertices.
     absolute : bool
         Whether the set is a ball of a norm of absolute values.
     projection : {"none", "slow", "fast"}
-        Whether there is a Euclidean projection, and whether it costs about as much as the oracle.
+        Whether the set has a Euclidean projection; a fast one costs about as much as the oracle.
     free, free_bound : ndarray of int, float
-        Features (entries of a vector, rows of a matrix) that only this bound on the size of their entries holds.
+        Indices of the features (entries of a vector, rows of a matrix) that are subject only to the bound
+        ``|w_j| <= free_bound``.
     """
 
     lp: LpBall | None = None
@@ -69,16 +70,16 @@ class Structure:
 
     @property
     def plain_lp(self) -> LpBall | None:
-        """The l_p ball that the whole set is, else None."""
+        """The set as an l_p ball, or None if it is not one."""
         return self.lp if self.weights is None and not len(self.free) else None
 
 
 class ConstraintSet(ABC):
-    r"""A compact convex set :math:`C`, seen through its linear minimisation oracle.
+    r"""A compact convex set :math:`C`, accessed through its linear minimisation oracle.
 
-    A set does not hold the shape of the points it is applied to: ``LpBall(2, radius=1)`` is the unit ball of
-    every dimension. What depends on the dimension takes a ``shape``. No method changes its input, and ties and
-    zeros are resolved the same way each time.
+    A set does not store the shape of its points: ``LpBall(2, radius=1)`` is the unit ball of every dimension. Methods
+    that depend on the dimension have an argument ``shape``. Methods do not modify their input, and they are
+    deterministic.
 
     Examples
     --------
@@ -90,7 +91,7 @@ class ConstraintSet(ABC):
     """
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other set is of the same class with equal fields; arrays are compared entry by entry."""
+        """Return whether ``other`` is of the same class and has equal fields; arrays are compared elementwise."""
         own = _field_values(self)
         return own == _field_values(other) if type(other) is type(self) and own is not None else NotImplemented
 
@@ -100,77 +101,77 @@ class ConstraintSet(ABC):
 
     @abstractmethod
     def lmo(self, g: Array) -> Array:
-        r"""A minimiser of :math:`\langle g, v\rangle` over the set, and the set's centre where ``g`` is zero."""
+        r"""Return a minimiser of :math:`\langle g, v\rangle` over the set; the centre of the set if ``g`` is zero."""
 
     @abstractmethod
     def support(self, g: Array) -> float:
-        r"""An upper bound on :math:`\max_{w \in C}\langle g, w\rangle`, exact (to rounding) where the oracle is."""
+        r"""Return an upper bound on :math:`\max_{w \in C}\langle g, w\rangle`, exact to rounding if the oracle is."""
 
     def support_error(self, g: Array, support: float) -> float:
-        """A bound on the rounding error of ``support``, a value that `support` or `oracle` gave for ``g``."""
+        """Return a bound on the rounding error of ``support``, the value that `support` or `oracle` computed for g."""
         return sum_error(math.prod(g.shape)) * size(g) * self.reach(g.shape)
 
     def oracle(self, g: Array, warm: Any = None) -> OracleResult:
-        """``(lmo(g), support(-g), warm)``, the second NaN where it costs another call of about the same length.
+        """Return ``(lmo(g), support(-g), warm)``; the support is NaN if it would cost as much as the vertex.
 
-        The same arguments give the same result. ``warm`` is the third part of an earlier result for a similar gradient.
+        The result is deterministic. ``warm`` is that of an earlier result for a similar gradient.
         """
         return OracleResult(self.lmo(g), math.nan)
 
     def project(self, w: Array) -> Array:
-        """The Euclidean projection of ``w`` onto the set."""
+        """Return the Euclidean projection of ``w`` onto the set."""
         raise NotImplementedError(f"{self!r} has no projection; use PrimalAveraging or FrankWolfe, which need none.")
 
     @abstractmethod
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
-        """Whether ``w`` lies in the set, up to the relative slack ``rtol``."""
+        """Return whether ``w`` lies in the set, up to the relative tolerance ``rtol``."""
 
     @abstractmethod
     def centre(self, shape: Shape) -> Array:
-        """The point that `lmo` returns for a zero gradient; runs start here by default."""
+        """Return the point that `lmo` returns for a zero gradient, the default start of a run."""
 
     @abstractmethod
     def reach(self, shape: Shape) -> float:
-        r"""An upper bound on :math:`\max_{w \in C}\|w\|_2`, finite because the set is compact."""
+        r"""Return an upper bound on :math:`\max_{w \in C}\|w\|_2`, finite because the set is compact."""
 
     def diameter(self, shape: Shape) -> float:
-        r"""An upper bound on the Euclidean diameter :math:`\max_{u, w \in C}\|u - w\|_2`."""
+        r"""Return an upper bound on the Euclidean diameter :math:`\max_{u, w \in C}\|u - w\|_2`."""
         return 2.0 * self.reach(shape)
 
     def strong_convexity(self, shape: Shape) -> float:
-        r"""A lower bound on the strong convexity modulus :math:`\alpha` of the set in the Euclidean norm, else 0."""
+        r"""Return a lower bound on the modulus :math:`\alpha` of strong convexity of the set in the Euclidean norm."""
         return 0.0
 
-    def check_shape(self, shape: Shape) -> None:  # noqa: B027 - most sets take every shape
-        """Raise ValueError if points of this shape make no sense for the set."""
+    def check_shape(self, shape: Shape) -> None:  # noqa: B027 - most sets have points of every shape
+        """Raise ValueError if the set has no points of this shape."""
 
     def structure(self, shape: Shape) -> Structure:
-        """What solvers can exploit about the set for points of this shape: by default whether there is a projection."""
+        """Return the structure of the set for points of this shape; by default only whether it has a projection."""
         return Structure(projection="none" if type(self).project is ConstraintSet.project else "fast")
 
     def fingerprint(self) -> str:
-        """A string that tells this set from others, empty where its fields do."""
+        """Return a string that identifies the set, empty if its fields do."""
         return ""
 
 
 class NormBall(ConstraintSet):
     r"""A set :math:`\{w : \|w\| \le r\}`.
 
-    Subclasses define `norm`, `dual_norm`, `lmo` and `reach`; the rest follows. The norm is written without the radius.
+    Subclasses define `norm`, `dual_norm`, `lmo` and `reach`. The norm does not include the radius.
     """
 
     radius: float
 
     @abstractmethod
     def norm(self, w: Array) -> float:
-        """The norm whose ball this is."""
+        """Return the norm of ``w``."""
 
     @abstractmethod
     def dual_norm(self, g: Array) -> float:
-        r""":math:`\max\{\langle g, w\rangle : \|w\| \le 1\}`."""
+        r"""Return the dual norm :math:`\max\{\langle g, w\rangle : \|w\| \le 1\}`."""
 
     def resized(self, radius: float) -> Self:
-        """The ball of the same norm with another radius."""
+        """Return the ball of the same norm with another radius."""
         ball: Self = resized(self, radius)
         return ball
 
@@ -181,11 +182,11 @@ class NormBall(ConstraintSet):
         return self.radius * self.dual_norm(g)
 
     def support_error(self, g: Array, support: float) -> float:
-        # A norm is a sum of like-signed terms, so its error is relative to itself.
+        # The terms of a norm have the same sign, so its error is relative to the norm.
         return sum_error(math.prod(g.shape)) * abs(support)
 
     def centre(self, shape: Shape) -> Array:
-        centre: Array = zeros(shape)  # in factors where the shape asks for them
+        centre: Array = zeros(shape)  # a LowRank matrix for a FactoredShape
         return centre
 
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
@@ -193,24 +194,24 @@ class NormBall(ConstraintSet):
 
 
 class Wrapper(ConstraintSet):
-    r"""A set made of another one, its ``ball``, whose oracle it uses.
+    r"""A set defined by another set, its ``ball``, whose oracle it calls.
 
-    The gradient that the ball sees is `_inner(g)`, a function with `_inner(c g) = c _inner(g)` for c > 0, and its
-    vertex v becomes the vertex `_outer(v, g)` of the set. The support of g is that of the ball plus `_extra(g)`.
+    The oracle of the ball is called with the gradient `_inner(g)`, where `_inner(c g) = c _inner(g)` for c > 0. Its
+    vertex v is mapped to the vertex `_outer(v, g)`, and the support of g is that of the ball plus `_extra(g)`.
     """
 
     ball: Any
 
     @abstractmethod
     def _inner(self, g: Any) -> Any:
-        """The gradient for the oracle of the ball."""
+        """Return the gradient for the oracle of the ball."""
 
     def _outer(self, vertex: Any, g: Any) -> Any:
-        """The vertex of the set for the gradient ``g``, from that of the ball."""
+        """Return the vertex of the set for the gradient ``g``, given that of the ball."""
         return vertex
 
     def _extra(self, g: Any) -> float:
-        """What lies outside of the ball adds to the support of ``g``."""
+        """Return the difference between the support of ``g`` and that of the ball."""
         return 0.0
 
     def check_shape(self, shape: Shape) -> None:
@@ -232,12 +233,12 @@ class Wrapper(ConstraintSet):
     def support_error(self, g: Array, support: float) -> float:
         c, scale = self._scaled(g)
         extra = scale * self._extra(c)
-        # The sum beside the ball, changes of the gradient, and the last addition.
+        # Errors of the extra term, of the transformed gradient and of the final addition.
         own = sum_error(math.prod(g.shape)) * extra + OPERATIONS * UNIT * (abs(support) + extra)
         return scale * float(self.ball.support_error(-self._inner(-c), (abs(support - extra) + own) / scale)) + own
 
     def _scaled(self, g: Any, call: str = "") -> tuple[Any, float]:
-        """The gradient over a power of two near its largest entry, which is exact, and that power."""
+        """Return the gradient divided by a power of two near its largest entry, which is exact, and that power."""
         if isinstance(g, Structured):
             self.check_shape(g.shape)
             return g, 1.0
@@ -248,7 +249,7 @@ class Wrapper(ConstraintSet):
 
 
 def resized(ball: Any, radius: float) -> Any:
-    """The same kind of set with another radius."""
+    """Return a copy of the set with another radius."""
     names = {f.name for f in fields(ball)} if is_dataclass(ball) else set()
     if "radius" in names:
         return replace(ball, radius=radius)
@@ -258,12 +259,12 @@ def resized(ball: Any, radius: float) -> Any:
 
 
 def frank_wolfe_gap(ball: ConstraintSet, gradient: Array, w: Array) -> float:
-    r"""The gap :math:`\max_{v \in C}\langle g, w - v\rangle`; with the gradient of a convex f it bounds f(w) - f*."""
+    r"""Return :math:`\max_{v \in C}\langle g, w - v\rangle`; for the gradient of a convex f it bounds f(w) - f*."""
     return inner(gradient, w) + ball.support(-gradient)
 
 
 def random_point(ball: ConstraintSet, shape: Shape, rng: np.random.Generator) -> Array:
-    """A random point of the set, not uniform: in a random direction, or for other sets a mean of random vertices."""
+    """Draw a random point of the set, not uniformly: a scaled Gaussian vector for norm balls, else a vertex average."""
     if isinstance(ball, NormBall):
         w = rng.standard_normal(shape)
         return w * (ball.radius * rng.uniform() / max(ball.norm(w), np.finfo(float).tiny))
@@ -272,18 +273,18 @@ def random_point(ball: ConstraintSet, shape: Shape, rng: np.random.Generator) ->
 
 
 def sum_error(terms: int) -> float:
-    """A bound on the relative error of a sum of like-signed terms in pairs or in blocks, and of what is done to it."""
+    """Return a bound on the relative error of a pairwise or blocked sum of terms of one sign, with its operations."""
     return UNIT * (2.0 * OPERATIONS + 4 * math.log2(max(2, terms)))
 
 
 def slack(w: Array, rtol: float) -> float:
-    """``rtol``, but never less than what rounding ``w`` to its own precision (float32) costs."""
+    """Return ``rtol``, or the rounding error of the dtype of ``w`` if that is larger."""
     dtype = w.dtype if hasattr(w, "dtype") else np.asarray(w).dtype
     return max(rtol, OPERATIONS * float(np.finfo(dtype).eps)) if dtype.kind == "f" else rtol
 
 
 def _field_values(ball: Any) -> tuple[Any, ...] | None:
-    """The fields of a dataclass as a tuple with a hash, an array by its shape and its bytes; None of other classes."""
+    """Return the fields of a dataclass as a hashable tuple, arrays as shape and bytes; None for other classes."""
     if not is_dataclass(ball):
         return None
     values = (getattr(ball, f.name) for f in fields(ball))

@@ -15,18 +15,18 @@ from projfree.sets.inputs import finite, largest, like, point
 
 @dataclass(frozen=True)
 class Birkhoff(ConstraintSet):
-    r"""All square matrices without negative entries whose rows and columns add up to one.
+    r"""The nonnegative square matrices whose rows and columns sum to one.
 
     .. math:: W \ge 0, \qquad W \mathbf 1 = \mathbf 1, \qquad W^T \mathbf 1 = \mathbf 1
 
-    Its vertices are the permutation matrices. The oracle solves an assignment problem in :math:`O(n^3)`. The support is
-    that of its dual: for whatever numbers v and :math:`u_i = \max_j (g_{ij} - v_j)`
+    The vertices are the permutation matrices. The oracle solves an assignment problem in :math:`O(n^3)`. The support is
+    the value of the dual problem: for any v and :math:`u_i = \max_j (g_{ij} - v_j)`
 
     .. math:: \max_W \langle g, W\rangle \le \sum_i u_i + \sum_j v_j,
 
-    with equality for the v that belong to the best assignment, which shortest paths give. So it is an upper bound
-    whatever rounding has done to the assignment; a bound on its own rounding is added. The centre is :math:`1/n`
-    everywhere. There is no projection.
+    with equality for the dual solution, which is computed by shortest paths. The bound is therefore valid despite
+    rounding errors in the assignment; a bound on the rounding error of the sum is added. The entries of the centre are
+    :math:`1/n`. There is no projection.
 
     References
     ----------
@@ -83,10 +83,10 @@ class Birkhoff(ConstraintSet):
 
 
 def _dual(cost: Array, column: Array) -> float:
-    """An upper bound on the support of ``-cost``, exact to rounding where row i is best assigned to ``column[i]``."""
+    """Return an upper bound on the support of ``-cost``, exact to rounding if the assignment ``column`` is optimal."""
     rows = np.empty_like(column)
     rows[column] = np.arange(len(column))
-    # How much dearer column k is than column j for the row that has j; shortest paths along these are prices.
+    # Entry (j, k): cost increase if the row assigned to column j moves to column k. Shortest paths are the dual prices.
     dearer = cost[rows] - cost[rows, np.arange(len(rows))][:, None]
     price = np.minimum.reduce(dearer, axis=0)
     for _ in range(len(rows)):
@@ -95,6 +95,6 @@ def _dual(cost: Array, column: Array) -> float:
             break
         price = shorter
     least = np.min(cost - price, axis=1)
-    # The sums are exact but for their last rounding, and each difference was rounded once.
+    # fsum is exact up to the final rounding, and each difference was rounded once.
     size = math.fsum(np.abs(least)) + math.fsum(np.abs(price))
     return -math.fsum([*least, *price]) + 4 * UNIT * size

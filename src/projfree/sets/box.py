@@ -1,4 +1,4 @@
-"""The box: every entry between its own bounds."""
+"""The box: elementwise lower and upper bounds."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from projfree.sets.inputs import check_broadcast, checked_point, frozen, point, 
 
 @dataclass(frozen=True, eq=False)
 class Box(ConstraintSet):
-    r"""All arrays between two bounds, entry by entry.
+    r"""The arrays between elementwise lower and upper bounds.
 
     .. math:: l \le w \le u
 
-    The oracle takes ``l`` where ``g`` is positive, ``u`` where it is negative and the middle where it is 0. The support
-    :math:`\sum_j \max(l_j g_j, u_j g_j)` may cancel; it is returned with a bound on its own rounding error added, so
-    that it is an upper bound in floating point too. The projection is a clip.
+    The oracle returns ``l`` where ``g`` is positive, ``u`` where it is negative and the midpoint where it is 0. In the
+    support :math:`\sum_j \max(l_j g_j, u_j g_j)` terms may cancel; a bound on its rounding error is added, so that it
+    is an upper bound in floating point too. The projection clips the entries.
 
     Parameters
     ----------

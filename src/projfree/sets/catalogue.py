@@ -1,6 +1,6 @@
-"""`SETS`: every set of the package that has an oracle of its own, for tables and tests, which follow when one is added.
+"""`SETS`: all sets of the package, for tables and tests.
 
-A `Constrained` set has not: its oracle is a linear program, which is less exact than the laws ask for.
+`Constrained` is excluded: its oracle solves a linear program, which is less accurate than the common tests require.
 """
 
 from projfree.lazy_import import exported_classes

@@ -1,4 +1,4 @@
-"""`Constrained`: a ball cut by linear constraints, with bounds from the multipliers of the rows."""
+"""`Constrained`: the intersection of a ball and linear constraints, with bounds from multipliers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from projfree.sets.rows import Rows, joined
 from projfree.sets.shifted import Shifted
 from projfree.sets.unpenalized import WithUnpenalized
 
-#: Where a radius with points is looked for: from this number to its inverse.
+#: The search for the smallest feasible radius is between this number and its inverse.
 LEAST_RADIUS = 1e-12
 
 
@@ -43,14 +43,14 @@ class Constrained(ConstraintSet):
 
     .. math:: \{w \in C : l \le A w \le u\}
 
-    For any multipliers y of the rows, positive ones of upper bounds and negative ones of lower bounds,
+    For any multipliers y of the rows, positive for upper bounds and negative for lower bounds,
 
     .. math:: \max_{w \in C,\ l \le A w \le u} \langle g, w\rangle \le \sum_i \max(y_i l_i, y_i u_i)
               + \operatorname{support}_C(g - A^T y),
 
-    so that a bound that a run proves is a sum and a support of C, whatever the solver did. Over an l_1 ball, a simplex
-    or a box the oracle is a linear program; over other balls it is a sequence of quadratic ones. Points satisfy
-    inequalities in computed arithmetic, and equalities to rounding.
+    so that lower bounds need only multipliers and the support of C, for any solver. Over an l_1 ball, a simplex or a
+    box, the oracle solves a linear program; over other balls, a sequence of quadratic programs. Points satisfy
+    inequalities exactly in floating point, and equalities to rounding.
 
     Parameters
     ----------
@@ -58,18 +58,18 @@ class Constrained(ConstraintSet):
         An `LpBall`, a `GroupBall` with the norm of the group lasso, one of these with weights, a `Simplex`, a `Box`, or
         one of these `shifted`.
     rows : Rows or sequence of Rows
-        Constraints that `order`, `bounds`, `sums_to` or `covariance` make.
+        Constraints created by `order`, `bounds`, `sums_to` or `covariance`.
     A : array or sparse array of shape (m, d)
-        More constraints, with a column for each entry of a parameter in C order.
+        Matrix of further constraints, with a column for each entry of a parameter in C order.
     lower, upper : float or array of shape (m,), optional
-        Their bounds; equal numbers make an equality.
+        Bounds of the rows of A; equal bounds define an equality.
     multipliers : array of shape (m,), optional
-        With these the support is the right-hand side above. By default it takes those that make it least.
+        Multipliers with which the support is the right-hand side above. By default they minimise it.
 
     Raises
     ------
     InfeasibleError
-        When the set is first used and has no point, with a proof.
+        At the first use of the set, if it is empty; contains a proof.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Constrained(ConstraintSet):
         object.__setattr__(self, "ball", ball)
         object.__setattr__(self, "rows", listed)
         object.__setattr__(self, "multipliers", multipliers)
-        self.__dict__["_cuts"] = {}  # what is found out about the set, for each shape of points
+        self.__dict__["_cuts"] = {}  # the cache of `_cut`, by shape of points
 
     def __repr__(self) -> str:
         return f"Constrained({self.ball!r}, {self.n_rows} rows)"
@@ -127,18 +127,18 @@ class Constrained(ConstraintSet):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each row says."""
+        """The description of each row."""
         return tuple(name for each in self.rows for name in each.names)
 
     def with_multipliers(self, y: Array | None) -> Constrained:
-        """The same set with these multipliers, which its support then takes; with None it looks for the best ones."""
+        """Return the set with these multipliers for its support; with None, the support computes the best ones."""
         other = copy(self)
         object.__setattr__(other, "multipliers", None if y is None else np.array(y, dtype=np.float64))
         other.__dict__["_cuts"] = self.__dict__["_cuts"]
         return other
 
     def relaxed(self, g: Array) -> Array:
-        """The gradient g plus that of the rows times their multipliers, which the ball alone meets."""
+        """Return ``g + A.T @ y`` for the multipliers y, the gradient of the Lagrangian over the ball."""
         y = self.multipliers
         return g if y is None else g + (self._cut(g.shape).rows.A.T @ y).reshape(g.shape)
 
@@ -165,7 +165,7 @@ class Constrained(ConstraintSet):
     # ------------------------------------------------------------ oracles
 
     def oracle(self, g: Array, warm: Any = None) -> OracleResult:
-        """The minimiser of g, the support of -g, and the multipliers that prove it."""
+        """Return a minimiser of g over the set, the support of -g, and the multipliers that prove it."""
         c = finite("lmo(g)", g)
         scale, cut = unit_scale(c), self._cut(c.shape)
         flat = c.ravel() / scale
@@ -185,19 +185,19 @@ class Constrained(ConstraintSet):
         return scale * cut.support(flat, cut.given(cut.linear(-flat, cut.scaled(None))[1]) if y is None else y / scale)
 
     def support_error(self, g: Array, support: float) -> float:
-        return 2.0 * UNIT * abs(support)  # it is rounded up already
+        return 2.0 * UNIT * abs(support)  # the support is already rounded up
 
     def minimise(self, H: Array, b: Array, start: Array, y: Array | None = None) -> tuple[Array, Array]:
-        r"""The minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle`, and multipliers of the rows.
+        r"""Return the minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` and row multipliers.
 
         Parameters
         ----------
         H : array of shape (D, D)
-            Without negative eigenvalues; acts on all D entries in C order.
+            Positive semidefinite matrix, applied to the D entries in C order.
         b, start : array
-            Of the shape of w; the start is a point of the set.
+            Linear term and start, of the shape of w; the start is a point of the set.
         y : array, optional
-            Multipliers to begin at, those of a similar problem.
+            Initial multipliers, those of a similar problem.
         """
         cut = self._cut(b.shape)
         assert isinstance(cut, CutBall)
@@ -215,7 +215,7 @@ class Constrained(ConstraintSet):
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         x = point(w)
         rows, flat = self._cut(x.shape).rows, x.ravel()
-        # Entries that are zero but for rounding count as such.
+        # Entries of rounding size count as zero.
         rounding = OPERATIONS * UNIT * self.reach(x.shape)
         allowed, t = abs(rows.A) @ (slack(w, rtol) * np.abs(flat) + rounding), rows.A @ flat
         return bool(np.all((t >= rows.lower - allowed) & (t <= rows.upper + allowed))) and self.ball.contains(w, rtol)
@@ -230,9 +230,9 @@ class Constrained(ConstraintSet):
         return self.ball.diameter(shape)
 
     def smallest_radius(self, shape: Shape, rtol: float = 0.01) -> float:
-        """A radius of the ball with which the set has points, at most this much above the smallest one.
+        """Return a radius of the ball for which the set is not empty, within ``rtol`` of the smallest one.
 
-        Zero if the centre of the ball satisfies the rows. Raises `InfeasibleError` if the rows contradict each other.
+        It is zero if the centre of the ball satisfies the rows. Raises `InfeasibleError` if the rows are contradictory.
         """
 
         def has_points(radius: float) -> bool:
@@ -253,15 +253,15 @@ class Constrained(ConstraintSet):
         while high > (1.0 + rtol) * low:
             middle = math.sqrt(low * high)
             low, high = (low, middle) if has_points(middle) else (middle, high)
-        resized(self, high).centre(shape)  # or what contradicts what
+        resized(self, high).centre(shape)  # raises InfeasibleError for contradictory rows
         return high
 
 
 def with_best_multipliers(ball: ConstraintSet, g: Array, w: Array, *multipliers: Array | None) -> ConstraintSet:
-    """A `Constrained` set with those multipliers that bound the linear function g best, any other set as it is.
+    """Return a `Constrained` set with the multipliers that give the best bound on g, any other set unchanged.
 
-    They are chosen among those given and one of these fitted to the gradient g at the point w; where there are none,
-    they are looked for.
+    The candidates are the given multipliers and those fitted to the gradient g at the point w. Without candidates, the
+    oracle computes multipliers.
     """
     if not isinstance(ball, Constrained):
         return ball
@@ -274,7 +274,7 @@ def with_best_multipliers(ball: ConstraintSet, g: Array, w: Array, *multipliers:
 
 
 def _cut(ball: ConstraintSet, rows: tuple[Rows, ...], shape: Shape) -> Cut:
-    """The set for points of a shape, or a sentence that says which solver is missing."""
+    """Return the set for points of this shape; raise ValueError if no solver supports the ball."""
     ball.check_shape(shape)
     if (bounds := sides(ball, shape)) is not None:
         return CutPolytope(ball, rows, shape, *bounds)

@@ -1,4 +1,4 @@
-"""The ball of a mixed norm whose groups are the rows of a matrix, or any sets of entries."""
+"""The ball of a mixed norm; the groups are the rows of a matrix or given by labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from projfree.sets.base import NormBall, Shape, Structure
 from projfree.sets.inputs import check_matrix, checked_point, scaled_gradient, scaled_norm
 from projfree.sets.lp import LpBall, hoelder, spread
 
-#: A table of more entries than this is refused: one large group among many small ones fills it with zeros.
+#: Largest size of the zero-padded table of groups. One large group among many small ones makes it large.
 MOST_ENTRIES = 1 << 27
 
 Labels = tuple[int, ...] | None
@@ -26,7 +26,7 @@ Labels = tuple[int, ...] | None
 
 @dataclass(frozen=True)
 class GroupBall(NormBall):
-    r"""All matrices whose group norm is at most the radius: the l_q norm of the l_p norms of their rows.
+    r"""The ball of the mixed norm of matrices: the l_q norm of the l_p norms of the rows.
 
     .. math:: \|W\|_{p,q} = \Bigl(\sum_i \|W_i\|_p^q\Bigr)^{1/q} \le r
 
@@ -35,19 +35,19 @@ class GroupBall(NormBall):
     .. math:: \operatorname{lmo}(G)_{ij} = -r\, \|G\|_{z,s}^{1-s}\, \|G_i\|_z^{s-z}\, \operatorname{sgn}(G_{ij})\,
               |G_{ij}|^{z-1},
 
-    a norming vector of the row norms times the norming vectors of the rows. ``p = 2, q = 1`` is the group lasso. Cost:
-    one power an entry.
+    the product of the norming vector of the row norms and those of the rows. ``p = 2, q = 1`` is the norm of the group
+    lasso. Cost: one power per entry.
 
     The projection solves :math:`\|W_i - X_i\|_z = \lambda (\|X_i\|_p/r)^{q-1}` for all rows at once: a closed form or
-    one l_p projection for ``p = q``, ``p = 2`` or ``q = inf``, about ten for ``q = 1``, about a hundred otherwise.
+    one l_p projection for ``p = q``, ``p = 2`` or ``q = inf``, about ten for ``q = 1``, and about a hundred otherwise.
 
     Parameters
     ----------
     p, q, radius : float
         The exponents within and across groups, from 1 to ``math.inf``, and the radius, positive and finite.
     groups : sequence of int, optional
-        A label for each entry of a vector; entries with one label are a group. For matrices the labels are of rows, and
-        a group is all entries of its rows. By default the rows of a matrix are the groups.
+        The group label of each entry of a vector, or of each row of a matrix; a group of rows contains all their
+        entries. By default each row of a matrix is a group.
 
     Examples
     --------
@@ -118,19 +118,19 @@ class GroupBall(NormBall):
         return from_padded(project_groups(to_padded(w, self.groups), self.p, self.q, self.radius), self.groups, w.shape)
 
     def reach(self, shape: Shape) -> float:
-        r""":math:`r \|s\|_t` with :math:`s_i = \max(1, k_i^{1/2-1/p})` for groups of :math:`k_i` entries, attained.
+        r"""Return :math:`r \|s\|_t` with :math:`s_i = \max(1, k_i^{1/2-1/p})` for groups of :math:`k_i` entries.
 
-        By Hoelder, with :math:`1/t = \max(0, 1/2 - 1/q)`.
+        This is Hoelder's inequality with :math:`1/t = \max(0, 1/2 - 1/q)`, which is attained.
         """
         self.check_shape(shape)
         widths = np.array([spread(self.p, int(k)) for k in group_sizes(self.groups, shape)])
         return self.radius * lp_norm(widths, hoelder(self.q))
 
     def strong_convexity(self, shape: Shape) -> float:
-        r""":math:`(\min(p,q)-1)\, k^{1/2-1/p}\, n^{1/2-1/q}/r` for :math:`1 < p, q \le 2`, else 0.
+        r"""Return :math:`(\min(p,q)-1)\, k^{1/2-1/p}\, n^{1/2-1/q}/r` for :math:`1 < p, q \le 2`, else 0.
 
-        By Bonami's and Beckner's inequality for random signs and Minkowski's, half the square of the norm is
-        :math:`(\min(p,q)-1)`-strongly convex in the norm itself; the rest compares that with the Euclidean norm.
+        By the inequalities of Bonami and Beckner for random signs and of Minkowski, half the square of the norm is
+        :math:`(\min(p,q)-1)`-strongly convex in the norm; the other factors convert it to the Euclidean norm.
         """
         self.check_shape(shape)
         if max(self.p, self.q) > 2.0:
@@ -141,7 +141,7 @@ class GroupBall(NormBall):
 
 
 def checked_labels(name: str, groups: Sequence[int] | Array) -> tuple[int, ...]:
-    """The labels as plain whole numbers, or a sentence on what is wrong with them."""
+    """Return the labels as a tuple of int; raise ValueError if they are invalid."""
     labels: Array = np.asarray(groups)
     if labels.ndim != 1 or not labels.size or labels.dtype.kind not in "iu":
         raise ValueError(
@@ -158,7 +158,7 @@ def checked_labels(name: str, groups: Sequence[int] | Array) -> tuple[int, ...]:
 
 
 def to_padded(x: Array, groups: Labels) -> Array:
-    """The table whose rows are the groups of ``x``."""
+    """Return a zero-padded matrix whose rows are the groups of ``x``."""
     if groups is None:
         return x
     group, place, count, width = _padding(groups)
@@ -168,7 +168,7 @@ def to_padded(x: Array, groups: Labels) -> Array:
 
 
 def from_padded(table: Array, groups: Labels, shape: Shape) -> Array:
-    """The point of shape ``shape`` whose table this is."""
+    """Return the point of shape ``shape`` from its padded matrix; the inverse of `to_padded`."""
     if groups is None:
         return table
     group, place, count, width = _padding(groups)
@@ -177,7 +177,7 @@ def from_padded(table: Array, groups: Labels, shape: Shape) -> Array:
 
 
 def group_sizes(groups: Labels, shape: Shape) -> Array:
-    """How many entries each group of a point of this shape has."""
+    """Return the number of entries of each group for points of this shape."""
     if groups is None:
         return np.full(shape[0], shape[1])
     counts: Array = np.bincount(_padding(groups)[0]) * int(np.prod(shape[1:]))
@@ -186,7 +186,7 @@ def group_sizes(groups: Labels, shape: Shape) -> Array:
 
 @lru_cache(maxsize=64)
 def _padding(groups: tuple[int, ...]) -> tuple[Any, Any, int, int]:
-    """For each entry its group and its place in it; the number of groups and the size of the largest."""
+    """Return the group of each entry, its position in the group, the number of groups and the largest group size."""
     group = np.unique(groups, return_inverse=True)[1]
     counts = np.bincount(group)
     order = np.argsort(group, kind="stable")

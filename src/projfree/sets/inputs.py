@@ -1,4 +1,4 @@
-"""How points and gradients enter a set, and how results leave it in the precision that came in."""
+"""Validation and scaling of the inputs of sets, and conversion of results to the dtype of the input."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ Shape = tuple[int, ...]
 
 
 def point(w: Array) -> Array:
-    """``w`` as a C-ordered float64 array, so that the layout of the input never changes a digit of the result."""
+    """Return ``w`` as a C-ordered float64 array, so that results do not depend on the memory layout of the input."""
     out = real_array("w", w)
     return np.ascontiguousarray(out, dtype=np.float64).reshape(out.shape)
 
 
 def finite(call: str, g: Array) -> Array:
-    """`point`, or ValueError naming the first entry that is not a finite number."""
+    """Return `point` of ``g``; raise ValueError that names the first entry that is not finite."""
     return all_finite(call, point(g), "the function or the step that made it has overflowed")
 
 
 def like(g: Any, v: Any) -> Array:
-    """``v`` in the precision of ``g`` (float32 stays float32, everything else is float64), without negative zeros.
+    """Return ``v`` as float32 if ``g`` is float32, else as float64, without negative zeros.
 
-    Matrices that are never formed stay as they are.
+    Structured matrices are returned unchanged.
     """
     if isinstance(v, Structured):
         same: Any = v
-        return same  # type: ignore[no-any-return]  # typed as the arrays that it takes the place of
+        return same  # type: ignore[no-any-return]  # structured matrices are typed as arrays
     return np.asarray(v + 0.0, dtype=np.float32 if np.asarray(g).dtype == np.float32 else np.float64)
 
 
 def largest(g: Array) -> float:
-    """The largest absolute entry, 1 for a zero array, NaN if one is NaN: what to divide by before taking powers."""
+    """Return the largest absolute entry, or 1 for a zero array; dividing by it prevents overflow of powers."""
     top = float(np.max(np.abs(g), initial=0.0))
     return top if top != 0.0 else 1.0
 
 
 def unit_scale(g: Array) -> float:
-    """A power of two near the largest absolute entry, by which divisions are exact."""
+    """Return a power of two near the largest absolute entry; dividing by it is exact."""
     return math.ldexp(1.0, math.frexp(largest(g))[1] - 1)
 
 
 def _checked(call: str, scaled: bool) -> Callable[[Callable[[Any, Array], Array]], Callable[[Any, Array], Array]]:
-    """Give a method finite float64 input of a shape that the set takes, and return its result in their precision."""
+    """Return a decorator that validates the input, converts it to float64, and converts the result to its dtype."""
 
     def decorate(method: Callable[[Any, Array], Array]) -> Callable[[Any, Array], Array]:
         @wraps(method)
@@ -63,12 +63,13 @@ def _checked(call: str, scaled: bool) -> Callable[[Callable[[Any, Array], Array]
     return decorate
 
 
-#: An oracle of any gradient from one of gradients whose largest entry is about 1, and a projection of any input.
+#: Decorators: `scaled_gradient` validates and rescales the gradient of `lmo` so that its largest entry is about 1;
+#: `checked_point` validates the input of `project`.
 scaled_gradient, checked_point = _checked("lmo(g)", True), _checked("project(w)", False)
 
 
 def scaled_norm(norm: Callable[[Any, Array], float]) -> Callable[[Any, Array], float]:
-    """A norm of any point from one of points whose largest entry is about 1."""
+    """Decorate a norm to rescale its input so that the largest entry is 1, which prevents overflow."""
 
     @wraps(norm)
     def of_any(self: Any, w: Array) -> float:
@@ -81,7 +82,7 @@ def scaled_norm(norm: Callable[[Any, Array], float]) -> Callable[[Any, Array], f
 
 
 def frozen(array: Array) -> float | Array:
-    """A float for a single number, else a read-only float64 copy: settings must not change under a run."""
+    """Return a scalar as float, an array as a read-only float64 copy, so that it cannot change during a run."""
     if np.ndim(array) == 0:
         return float(array)
     out = np.array(array, dtype=np.float64)
@@ -90,13 +91,13 @@ def frozen(array: Array) -> float | Array:
 
 
 def check_matrix(call: str, shape: Shape, layout: str) -> None:
-    """Raise ValueError unless ``shape`` is that of a matrix."""
+    """Raise ValueError unless ``shape`` has two dimensions."""
     if len(shape) != 2:
         raise ValueError(f"`{call}` needs matrices ({layout}), got shape {shape}; for vectors use LpBall.")
 
 
 def check_broadcast(name: str, what: str, given: Shape, shape: Shape) -> None:
-    """Raise ValueError if something of shape ``given`` cannot be laid over points of shape ``shape``."""
+    """Raise ValueError if an array of shape ``given`` does not broadcast to ``shape``."""
     try:
         fits = np.broadcast_shapes(given, shape) == shape
     except ValueError:

@@ -1,4 +1,4 @@
-"""The ball of the k-support norm: the hull of the sparse points of a Euclidean ball."""
+"""The ball of the k-support norm: the convex hull of the k-sparse points of a Euclidean ball."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from projfree.sets.inputs import checked_point, largest, point, scaled_gradient,
 
 @dataclass(frozen=True)
 class KSupportBall(NormBall):
-    r"""The convex hull of all arrays with at most k entries other than zero whose Euclidean norm is at most the radius.
+    r"""The convex hull of the arrays with at most k nonzero entries and Euclidean norm at most the radius.
 
     .. math:: \operatorname{conv}\{w : \|w\|_0 \le k,\ \|w\|_2 \le r\}
 
@@ -27,15 +27,15 @@ class KSupportBall(NormBall):
               + \frac{1}{l+1}\Bigl(\sum_{i=k-l}^{d} |w|_{(i)}\Bigr)^2, \qquad
               \|g\|_*^2 = \sum_{i=1}^{k} |g|_{(i)}^2,
 
-    the maximum over those l for which :math:`|w|_{(k-l-1)}` is at least the mean
-    :math:`\sum_{i=k-l}^{d} |w|_{(i)} / (l+1)`. The oracle is minus the radius times the direction of the k largest
-    entries of ``g``, of equal ones the first. For ``k = 1`` the set is the l_1 ball, and for k at least the number of
-    entries the Euclidean ball. Cost: a sort; the projection takes some hundred sums besides.
+    where the maximum is over the l for which :math:`|w|_{(k-l-1)}` is at least
+    :math:`\sum_{i=k-l}^{d} |w|_{(i)} / (l+1)`. The oracle returns minus the radius times the normalised vector of the k
+    largest entries of ``g``; ties are broken by index. For ``k = 1`` the set is the l_1 ball, and for k at least the
+    number of entries it is the Euclidean ball. Cost: a sort; the projection needs about a hundred sums in addition.
 
     Parameters
     ----------
     k : int
-        How many entries may differ from zero.
+        The maximum number of nonzero entries.
     radius : float
         The radius, positive and finite.
 
@@ -77,7 +77,7 @@ class KSupportBall(NormBall):
         l = np.arange(k)  # noqa: E741 - the letter of the formula
         tails = np.cumsum(z[::-1])[::-1][k - 1 - l]
         heads = np.concatenate([[0.0], np.cumsum(z**2)])[k - 1 - l]
-        # Each such l gives a lower bound, and one of them the norm: no rounding can make the answer too large.
+        # Every admissible l gives a lower bound, and one of them the norm, so rounding cannot increase the result.
         before = np.concatenate([[math.inf], z])[k - 1 - l]
         fits = before * (l + 1.0) >= tails
         return math.sqrt(float(np.max((heads + tails**2 / (l + 1.0))[fits])))
@@ -90,7 +90,7 @@ class KSupportBall(NormBall):
         if self.norm(w) <= self.radius:
             return w
         top = largest(w)
-        far = min(top / self.radius, 1.0 / UNIT)  # what is farther away has the same projection, up to rounding
+        far = min(top / self.radius, 1.0 / UNIT)  # beyond this factor the projection is constant up to rounding
         nearest = _nearest(np.abs(w).ravel() / top, self.k, 1.0 / far).reshape(w.shape)
         return np.copysign(nearest * (self.radius / self.norm(nearest)), w)
 
@@ -99,17 +99,17 @@ class KSupportBall(NormBall):
 
 
 def _nearest(x: Array, k: int, radius: float) -> Array:
-    r"""Euclidean projection of a vector without negative entries, the largest one 1, whose norm exceeds the radius.
+    r"""Project a nonnegative vector with maximum 1, whose norm exceeds the radius, in the Euclidean norm.
 
-    As the square of the norm is the least :math:`\sum_i w_i^2 / \theta_i` over :math:`0 \le \theta_i \le 1` of sum at
-    most k, the projection with multiplier :math:`\lambda` is
+    The square of the norm is the minimum of :math:`\sum_i w_i^2 / \theta_i` over :math:`0 \le \theta_i \le 1` with sum
+    at most k, so that the projection with multiplier :math:`\lambda` is
 
     .. math:: w_i = \frac{\theta_i}{\theta_i + \lambda} x_i, \qquad
               \theta_i = \min(1, \max(0, t x_i - \lambda)), \qquad \sum_i \theta_i = k,
 
-    with :math:`\|w\|^2 = \sum_i \theta_i (x_i / (\theta_i + \lambda))^2`, whose reciprocal root is nearly linear in the
-    multiplier. Measured from the k-th largest entry m, :math:`t = (\lambda + s)/m` with :math:`0 \le s \le 1`, nothing
-    cancels however large the multiplier is.
+    with :math:`\|w\|^2 = \sum_i \theta_i (x_i / (\theta_i + \lambda))^2`, whose reciprocal square root is nearly linear
+    in the multiplier. With the k-th largest entry m and :math:`t = (\lambda + s)/m`, :math:`0 \le s \le 1`, there is no
+    cancellation for large multipliers.
     """
     x = np.where(x > UNIT, x, 0.0)
     if np.count_nonzero(x) <= k:

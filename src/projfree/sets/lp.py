@@ -17,20 +17,20 @@ from projfree.sets.inputs import checked_point, point, scaled_gradient
 
 @dataclass(frozen=True)
 class LpBall(NormBall):
-    r"""All arrays whose l_p norm is at most the radius, entry by entry whatever their shape.
+    r"""The arrays of any shape whose entrywise l_p norm is at most the radius.
 
     .. math:: \|w\|_p = \Bigl(\sum_j |w_j|^p\Bigr)^{1/p} \le r
 
-    With :math:`1/p + 1/q = 1` the oracle is
+    With :math:`1/p + 1/q = 1`, the oracle is
 
     .. math:: \operatorname{lmo}(g)_j = -r \operatorname{sgn}(g_j)\, |g_j|^{q-1} / \|g\|_q^{q-1},
 
-    evaluated after a division by :math:`\max_j |g_j|`, since the powers overflow for ``p`` near 1; minus ``r`` times
-    the signed unit vector of the first largest entry for ``p = 1``, :math:`-r \operatorname{sgn}(g)` for ``p = inf``
-    (entries of ``g`` that are 0 stay 0). Cost: one power an entry.
+    evaluated after division by :math:`\max_j |g_j|`, because the powers overflow for ``p`` near 1. For ``p = 1`` it is
+    minus ``r`` times the signed unit vector of the first largest entry, for ``p = inf`` it is
+    :math:`-r \operatorname{sgn}(g)`. Cost: one power per entry.
 
-    The projection is a threshold (``p = 1``, Duchi et al. 2008), a rescaling (``p = 2``), a clip (``p = inf``), and
-    Newton's method on logarithms otherwise, to machine precision.
+    The projection is soft thresholding for ``p = 1`` (Duchi et al. 2008), a rescaling for ``p = 2``, clipping for
+    ``p = inf``, and Newton's method on logarithms, to machine precision, otherwise.
 
     Parameters
     ----------
@@ -79,14 +79,14 @@ class LpBall(NormBall):
         return project(w, self.p, self.radius)
 
     def reach(self, shape: Shape) -> float:
-        r""":math:`r \max(1, d^{1/2 - 1/p})`, attained."""
+        r"""Return :math:`r \max(1, d^{1/2 - 1/p})`, which is attained."""
         return self.radius * spread(self.p, math.prod(shape))
 
     def strong_convexity(self, shape: Shape) -> float:
-        r""":math:`(p-1)\, d^{1/2-1/p}/r` for :math:`1 < p \le 2`, else 0.
+        r"""Return :math:`(p-1)\, d^{1/2-1/p}/r` for :math:`1 < p \le 2`, else 0: a lower bound, not tight.
 
-        The modulus in the own norm is :math:`(p-1)/r` (Garber and Hazan 2015), and
-        :math:`\|z\|_2 \le \|z\|_p \le d^{1/p-1/2} \|z\|_2`: safe, not sharp.
+        The modulus in the l_p norm is :math:`(p-1)/r` (Garber and Hazan 2015), and
+        :math:`\|z\|_2 \le \|z\|_p \le d^{1/p-1/2} \|z\|_2`.
         """
         if self.p > 2.0:
             return 0.0
@@ -94,10 +94,10 @@ class LpBall(NormBall):
 
 
 def spread(p: float, d: int) -> float:
-    r""":math:`\max \|w\|_2` over the unit l_p ball of dimension ``d``: :math:`\max(1, d^{1/2-1/p})`."""
+    r"""Return :math:`\max \|w\|_2` over the unit l_p ball of dimension ``d``, :math:`\max(1, d^{1/2-1/p})`."""
     return 1.0 if p <= 2.0 else math.pow(max(d, 1), 1.0 / hoelder(p))
 
 
 def hoelder(p: float) -> float:
-    r"""The exponent :math:`t` with :math:`\|s w\|_2 \le \|s\|_t \|w\|_p`: :math:`1/t = \max(0, 1/2 - 1/p)`."""
+    r"""Return :math:`t` such that :math:`\|s w\|_2 \le \|s\|_t \|w\|_p`: :math:`1/t = \max(0, 1/2 - 1/p)`."""
     return math.inf if p <= 2.0 else 1.0 / (0.5 - 1.0 / p)

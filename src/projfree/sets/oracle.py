@@ -1,4 +1,4 @@
-"""A set that is given by functions of the user."""
+"""A set defined by functions of the user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from projfree.sets.inputs import checked_point, finite, like, point
 
 
 class OracleSet(ConstraintSet):
-    r"""A compact convex set, known by a function that minimises linear functions over it.
+    r"""A compact convex set defined by a function that minimises linear functions over it.
 
     Parameters
     ----------
@@ -25,21 +25,21 @@ class OracleSet(ConstraintSet):
         ``lmo(g)`` returns a point of the set, of the shape of ``g``, that minimises :math:`\langle g, v\rangle`.
     support : callable, optional
         ``support(g)`` returns the maximum of :math:`\langle g, w\rangle` over the set or an upper bound on it. By
-        default :math:`\langle g, \operatorname{lmo}(-g)\rangle`, which is right only where ``lmo`` is exact.
+        default :math:`\langle g, \operatorname{lmo}(-g)\rangle`, which is an upper bound only if ``lmo`` is exact.
     contains, project : callable, optional
-        ``contains(w, rtol)`` tells membership; ``project(w)`` is the Euclidean projection.
+        ``contains(w, rtol)`` returns whether w is in the set; ``project(w)`` returns the Euclidean projection.
     diameter : float, optional
-        An upper bound on the Euclidean diameter. By default that of a ball around the smallest box around the set, from
+        An upper bound on the Euclidean diameter. By default it is computed from a box that contains the set, by
         ``2 d`` calls of ``support``.
     start : array, optional
-        A point of the set, where runs begin. By default the middle of two opposite vertices.
+        A point of the set, the default start of a run. By default the midpoint of two opposite vertices.
     polytope : bool, default False
-        Whether the set is the hull of finitely many vertices, and ``lmo`` returns one of them; the plan then prefers
-        `PairwiseFrankWolfe`.
+        Whether the set is the convex hull of finitely many vertices and ``lmo`` returns one of them. If so, `plan`
+        prefers `PairwiseFrankWolfe`.
     support_rtol : float, default 1e-12
-        The relative error that ``support`` may have.
+        Bound on the relative error of ``support``.
     name : str, default "OracleSet"
-        What `repr` shows, and what tells this set from others in a checkpoint.
+        Name of the set, used by `repr` and to identify the set in a checkpoint.
 
     Examples
     --------
@@ -75,14 +75,14 @@ class OracleSet(ConstraintSet):
         self._start = None if start is None else real_array("OracleSet(start=...)", start).copy()
         self._rtol, self._name = positive("OracleSet(support_rtol=...)", support_rtol), name
         self._polytope = bool(polytope)
-        # What the functions have said about each shape, so that they are not asked again.
+        # Caches of results of the user's functions, by shape.
         self._reaches: dict[Shape, float] = {}
         self._centres: dict[Shape, Array] = {}
-        self._coarse = 0.0  # what a function that answers in float32 errs by
+        self._coarse = 0.0  # relative error of a user function that returns float32
         self._token = f"OracleSet without a name, {uuid4().hex[:8]}"
 
     def fingerprint(self) -> str:
-        # Functions of one name may be of two sets; only a name that the user gives is trusted to tell them apart.
+        # Different sets may have functions of the same name, so only a name given by the user identifies a set.
         return self._token if self._name == "OracleSet" else f"OracleSet {self._name}"
 
     def __repr__(self) -> str:
@@ -115,7 +115,7 @@ class OracleSet(ConstraintSet):
         return Structure(polytope=self._polytope, projection="none" if self._project is None else "fast")
 
     def support_error(self, g: Array, support: float) -> float:
-        # A dot product of our own may add in any order.
+        # The default support is a dot product, with any order of summation.
         own = g.size * UNIT if self._support is None else 0.0
         return (max(self._rtol, self._coarse) + own) * size(g) * self.reach(g.shape)
 
@@ -156,7 +156,7 @@ class OracleSet(ConstraintSet):
         return np.asarray(self._project(w.copy()))
 
     def _answer(self, g: Array) -> Array:
-        v = real_array("lmo(g)", self._lmo(g.copy()))  # a function may write to what it is given
+        v = real_array("lmo(g)", self._lmo(g.copy()))  # the user's function may modify its argument
         if v.shape != g.shape:
             raise ValueError(f"`lmo(g)` of {self!r} must have the shape {g.shape} of `g`, got {v.shape}.")
         if not np.isfinite(v).all():

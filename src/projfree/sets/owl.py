@@ -15,24 +15,23 @@ from projfree.sets.inputs import frozen, scaled_gradient, scaled_norm
 
 @dataclass(frozen=True, eq=False)
 class OwlBall(NormBall):
-    r"""All arrays whose ordered weighted l_1 norm is at most the radius: the largest entry meets the largest weight.
+    r"""The ball of the ordered weighted l_1 norm, in which the largest weight multiplies the largest absolute entry.
 
     .. math:: \|w\| = \sum_{i=1}^{d} \omega_i |w|_{(i)} \le r, \qquad
               |w|_{(1)} \ge |w|_{(2)} \ge \dots, \quad \omega_1 \ge \omega_2 \ge \dots \ge \omega_d \ge 0
 
-    With equal weights it is an l_1 ball, with a single one other than zero an l_infinity ball; weights that fall
-    linearly make OSCAR, those of a normal quantile SLOPE, which group entries of equal size. The dual norm is a maximum
-    over the largest entries,
+    With equal weights it is an l_1 ball, with a single nonzero weight an l_infinity ball. Linearly decreasing weights
+    give OSCAR and normal quantiles give SLOPE, which cluster entries of equal size. The dual norm is
 
     .. math:: \|g\|_* = \max_{j}\ \sum_{i=1}^{j} |g|_{(i)} \Big/ \sum_{i=1}^{j} \omega_i,
 
-    and the oracle puts :math:`\mp r / \sum_{i \le j} \omega_i` on the j largest entries of ``g`` for the first j that
-    attains it. The ball is a polytope; it has no projection here. Cost: a sort.
+    and the oracle sets the j largest entries of ``g`` to :math:`\mp r / \sum_{i \le j} \omega_i` for the first j that
+    attains the maximum. The ball is a polytope; its projection is not implemented. Cost: a sort.
 
     Parameters
     ----------
     weights : array of shape (d,)
-        As many as a point has entries, in decreasing order, without negative ones, the first one positive.
+        One weight per entry of a point, nonnegative and in decreasing order, the first one positive.
     radius : float
         The radius, positive and finite.
 
@@ -98,10 +97,10 @@ class OwlBall(NormBall):
         return np.cumsum(self.weights)
 
     def support_error(self, g: Array, support: float) -> float:
-        # Two sums of like-signed terms, one after the other, and a few products.
+        # Two sequential sums of terms of one sign, and a few products.
         return UNIT * (2.0 * g.size + OPERATIONS) * abs(support)
 
     def reach(self, shape: Shape) -> float:
-        r""":math:`r \max_j \sqrt j / \sum_{i \le j} \omega_i`, attained at a vertex."""
+        r"""Return :math:`r \max_j \sqrt j / \sum_{i \le j} \omega_i`, which is attained at a vertex."""
         self.check_shape(shape)
         return self.radius * float(np.max(np.sqrt(np.arange(1.0, len(self.weights) + 1.0)) / self._sums))

@@ -1,4 +1,4 @@
-"""The part of a norm ball where no entry is negative."""
+"""The intersection of a norm ball and the nonnegative orthant."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from projfree.sets.inputs import checked_point, point
 
 @dataclass(frozen=True)
 class Positive(Wrapper):
-    r"""All arrays of a norm ball without negative entries, for a norm that depends on absolute values alone.
+    r"""The nonnegative arrays of a norm ball, for a norm that depends only on absolute values.
 
     .. math:: w \ge 0, \qquad \|w\| \le r
 
-    Every w of the set has :math:`\langle g, w\rangle \le \langle g_+, w\rangle \le r \|g_+\|_*` with
-    :math:`g_+ = \max(g, 0)`, and the ball's own vertex for :math:`g_+` has no negative entry. So
+    Every w in the set satisfies :math:`\langle g, w\rangle \le \langle g_+, w\rangle \le r \|g_+\|_*` with
+    :math:`g_+ = \max(g, 0)`, and the maximiser of :math:`g_+` over the ball is nonnegative. Therefore
 
     .. math:: \operatorname{lmo}(g) = \operatorname{lmo}_{\text{ball}}(\min(g, 0)), \qquad
               \operatorname{support}(g) = r \|\max(g, 0)\|_*, \qquad
               \operatorname{project}(w) = \operatorname{project}_{\text{ball}}(\max(w, 0)) :
 
-    moving an entry from below zero to zero shortens both the norm and the distance to any point of the orthant.
+    setting a negative entry to zero decreases both the norm and the distance to every point of the orthant.
 
     Parameters
     ----------
     ball : NormBall
-        An `LpBall` or `GroupBall`, or a `Weighted` one of these. The norms of spectral balls depend on signs.
+        An `LpBall` or a `GroupBall`, or one of these `Weighted`. Spectral norms depend on signs and are not supported.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Convex quadratics over sets: exact where the set has a solver of its own, by projected gradients elsewhere."""
+"""Minimisation of convex quadratics over sets, exactly where the set has a solver, else by projected gradients."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from projfree.sets.base import ConstraintSet, Structure
 from projfree.sets.shifted import Shifted
 from projfree.sets.unpenalized import WithUnpenalized
 
-#: Eigenvalues of a free block are rounding below this part of the largest one.
+#: Relative threshold below which eigenvalues of the block of free features count as zero.
 RCOND = 1e-13
 
 
 def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Array:
-    r"""The minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over the set.
+    r"""Return the minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over the set.
 
-    Exact for l_p balls, the balls that coincide with one, sums of norms of groups, and these moved elsewhere; by
-    accelerated projected gradients for other sets.
+    The solution is exact for l_p balls, sets equal to an l_p ball, group-l_1 balls, and translates of these. Other sets
+    use accelerated projected gradients.
 
     Parameters
     ----------
     H : array of shape (D, D) or (d, d)
-        Without negative eigenvalues; acts on all D entries of w in C order, or on each column of d.
+        Positive semidefinite matrix, applied to the D entries of w in C order, or to each column of d entries.
     b, start : array
-        Of the shape of w.
+        Linear term and start, of the shape of w.
     """
     every = len(H) == b.size
     if isinstance(ball, Shifted):
@@ -48,7 +48,7 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
         start, exact = _minimise_group_l1(H, b, structure, start)
         if exact or structure.group_l1.groups is None or expired():
             return start
-        # A singular H on curved faces: projected gradients take longer, but need no regular face.
+        # H may be singular on a curved face: projected gradients are slower, but do not need a regular system.
     lp = structure.plain_lp
     if lp is not None:
         shape = (b.size,) if every else b.shape
@@ -60,9 +60,9 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
 
 
 def _minimise_with_free(H: Array, b: Array, ball: WithUnpenalized, start: Array) -> Array:
-    """The minimiser where the bound of the free block does not bind, by the Schur complement of H.
+    """Return the minimiser without the bound on the free block, by the Schur complement of H.
 
-    Free directions without curvature are left as they are in ``start``.
+    Free directions without curvature keep their value in ``start``.
     """
     m = len(H) // len(b)  # entries of H for each row of b
     free = (np.array(ball.free)[:, None] * m + np.arange(m)).ravel()
@@ -83,9 +83,9 @@ def _minimise_with_free(H: Array, b: Array, ball: WithUnpenalized, start: Array)
 
 
 def _minimise_group_l1(H: Array, b: Array, structure: Structure, start: Array) -> tuple[Array, bool]:
-    """The minimiser over an l_1 or group-l_1 ball beside the free features, and whether it is exact.
+    """Return the minimiser over an l_1 or group-l_1 ball and free features, and whether it is exact.
 
-    Groups need not be neighbours.
+    The features of a group need not be contiguous.
     """
     flat, free = structure.group_l1, structure.free
     assert flat is not None

@@ -1,4 +1,4 @@
-"""`Rows`: linear constraints on named or numbered columns, and functions that make the usual ones."""
+"""`Rows`: linear constraints on columns given by name or index, and functions for common constraints."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    r"""Linear constraints :math:`l \le A w \le u`, a row each, with a name for messages and tables.
+    r"""Linear constraints :math:`l \le A w \le u`, each row with a description for messages and tables.
 
     Attributes
     ----------
     starts, places, values : ndarray
-        The rows over the columns that they are about, as `indptr`, `indices` and `data` of a CSR array.
+        The matrix A, restricted to ``columns``, as `indptr`, `indices` and `data` of a CSR array.
     width : int
-        The number k of these columns.
+        The number k of columns.
     lower, upper : ndarray of shape (m,)
-        The bounds: minus infinity and infinity where there is none, equal where the row is an equality.
+        The bounds: infinite if there is none, equal if the row is an equality.
     names : tuple of str
-        What each row says.
+        Description of each row.
     columns : tuple, optional
-        Names or numbers of the k columns; by default all columns in their order.
+        Names or indices of the k columns; by default all columns in order.
 
     Examples
     --------
@@ -76,12 +76,12 @@ class Rows:
     def of_matrix(
         cls, A: sp.csr_array, lower: Array, upper: Array, names: tuple[str, ...], columns: Any = None
     ) -> Rows:
-        """From a sparse array and what is checked already."""
+        """Create rows from a sparse array and validated bounds and names."""
         return cls(A.indptr, A.indices, A.data, A.shape[1], lower, upper, names, columns)
 
     @classmethod
     def of(cls, A: Any, lower: Any = None, upper: Any = None) -> Rows:
-        """Rows from a matrix, dense or sparse, over all columns."""
+        """Create rows from a dense or sparse matrix over all columns."""
         import scipy.sparse as sp
 
         array = A if is_sparse(A) and A.dtype.kind != "c" else real_array("Constrained(A=...)", A)
@@ -96,16 +96,16 @@ class Rows:
         return cls.of_matrix(rows, *_checked_bounds("Constrained", lower, upper, names), names)
 
     def at(self, place: Callable[[Hashable], int]) -> Rows:
-        """The same rows, each column replaced by its number."""
+        """Return the rows with each column replaced by its index ``place(column)``."""
         return self if self.columns is None else replace(self, columns=tuple(place(c) for c in self.columns))
 
     def scaled(self, weights: Array) -> Rows:
-        """The rows for other coordinates, w being the new parameter times the weights of all columns."""
+        """Return the rows for the parameter v with ``w = weights * v``."""
         own = weights if self.columns is None else weights[np.array(self.columns, dtype=np.intp)]
         return replace(self, values=self.values * own[self.places])
 
     def check_shape(self, shape: Shape) -> None:
-        """Raise ValueError if the columns do not fit points of this shape."""
+        """Raise ValueError if the columns do not match points of this shape."""
         size = int(np.prod(shape))
         if self.columns is None and self.width != size:
             raise ValueError(
@@ -120,19 +120,19 @@ class Rows:
                 )
 
     def matrix(self, size: int) -> sp.csr_array:
-        """The rows over all columns of a parameter with so many entries."""
+        """Return the constraint matrix over all ``size`` entries of a parameter."""
         import scipy.sparse as sp
 
         if self.columns is None:
             return self.A
         places = np.array(self.columns, dtype=np.intp)[self.places]
         rows = sp.csr_array((self.values, places, self.starts), shape=(len(self), size), copy=True)
-        rows.sum_duplicates()  # two names may stand for one column
+        rows.sum_duplicates()  # two names may refer to the same column
         return rows
 
 
 def order(columns: Sequence[Hashable], increasing: bool = True) -> Rows:
-    """Coefficients of some columns that increase, or decrease, in the order in which the columns are given.
+    """Constrain the coefficients of the columns to increase, or decrease, in the given order.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def order(columns: Sequence[Hashable], increasing: bool = True) -> Rows:
 
 
 def bounds(columns: Sequence[Hashable], low: Any = None, high: Any = None) -> Rows:
-    """Bounds on the coefficients of some columns; None, or infinity, where there is none.
+    """Constrain the coefficients of the columns by bounds; None or infinity means no bound.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def bounds(columns: Sequence[Hashable], low: Any = None, high: Any = None) -> Ro
 
 
 def sums_to(value: float, columns: Sequence[Hashable]) -> Rows:
-    """Coefficients of some columns that add up to a value.
+    """Constrain the sum of the coefficients of the columns to a value.
 
     Examples
     --------
@@ -187,16 +187,16 @@ def sums_to(value: float, columns: Sequence[Hashable]) -> Rows:
 
 
 def covariance(X: Any, z: Any, limit: float) -> Rows:
-    r"""A bound on the covariance of predictions with a column z, such as a protected group.
+    r"""Bound the covariance of the predictions with a column z, such as a protected group.
 
     .. math:: \Bigl|\frac1n \sum_i (z_i - \bar z)\, \langle x_i, w\rangle\Bigr| \le \text{limit}
 
     Parameters
     ----------
     X : array, sparse array or data frame of shape (n, d)
-        The rows of the table; its column names are used where it has any.
+        The feature matrix; the column names of a data frame are used.
     z : array of shape (n,)
-        The column, such as 0 and 1 for two groups.
+        The column, for example 0 and 1 for two groups.
     limit : float
         The bound, positive.
 
@@ -228,7 +228,7 @@ def covariance(X: Any, z: Any, limit: float) -> Rows:
 
 
 class JoinedRows(NamedTuple):
-    """The matrix over all columns, the bounds and the names of several rows together."""
+    """The matrix over all columns, the bounds and the names of concatenated rows."""
 
     A: Any
     lower: Array
@@ -237,7 +237,7 @@ class JoinedRows(NamedTuple):
 
 
 def joined(rows: Sequence[Rows], size: int) -> JoinedRows:
-    """All rows together, over so many columns."""
+    """Concatenate rows, over ``size`` columns."""
     import scipy.sparse as sp
 
     A = sp.csr_array(sp.vstack([each.matrix(size) for each in rows]))
@@ -252,7 +252,7 @@ def _sparse(i: Array, j: Array, values: Array, m: int, k: int) -> sp.csr_array:
 
 
 def _listed(call: str, columns: Any, least: int) -> tuple[Hashable, ...]:
-    """The columns as a tuple of names and plain numbers, each once."""
+    """Return the columns as a tuple of names and int; raise an error if they are invalid or repeated."""
     if isinstance(columns, str) or not isinstance(columns, Sequence | range | np.ndarray):
         raise TypeError(f"`{call}(columns=...)` must be a list of names or numbers of columns, got {shown(columns)}.")
     listed = tuple(c.item() if isinstance(c, np.generic) else c for c in columns)
@@ -270,7 +270,7 @@ def _name(column: Hashable) -> str:
 
 
 def _between(name: str, low: float, high: float) -> str:
-    """What a bound says."""
+    """Return the description of a bound."""
     if low == high:
         return f"{name} = {low:g}"
     left, right = "" if low == -np.inf else f"{low:g} <= ", "" if high == np.inf else f" <= {high:g}"
@@ -278,7 +278,7 @@ def _between(name: str, low: float, high: float) -> str:
 
 
 def _checked_bounds(call: str, low: Any, high: Any, names: Sequence[str]) -> tuple[Array, Array]:
-    """Both bounds as arrays with a number for each name, or a sentence on what is wrong with them."""
+    """Return both bounds as arrays with an entry for each name; raise ValueError if they are invalid."""
     found = []
     for side, given, default in (("lower", low, -np.inf), ("upper", high, np.inf)):
         name = f"{call}({side if call == 'Constrained' else dict(lower='low', upper='high')[side]}=...)"

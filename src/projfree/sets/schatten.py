@@ -1,4 +1,4 @@
-"""The ball of a Schatten norm: an l_p ball for the singular values of a matrix."""
+"""The ball of a Schatten norm, the l_p norm of the singular values of a matrix."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Str
 from projfree.sets.inputs import check_matrix, finite, largest, like, point
 from projfree.sets.lp import LpBall, spread
 
-#: Components of a vertex of a large matrix that weigh less than this part of the first are left out.
+#: Relative weight below which a component of a vertex of a large structured matrix is dropped.
 FAINT = 1e-6
 
 
 @dataclass(frozen=True)
 class SchattenBall(NormBall):
-    r"""All matrices whose Schatten norm, the l_p norm of their singular values, is at most the radius.
+    r"""The matrices whose Schatten norm, the l_p norm of the singular values, is at most the radius.
 
     .. math:: \|W\|_{S_p} = \Bigl(\sum_i \sigma_i(W)^p\Bigr)^{1/p} \le r
 
@@ -34,14 +34,13 @@ class SchattenBall(NormBall):
 
     .. math:: \operatorname{lmo}(G) = -r\, U \operatorname{diag}\bigl((\sigma_i/\|\sigma\|_q)^{q-1}\bigr) V^T,
 
-    the first singular pair for ``p = 1``, :math:`-r U V^T` over the numerical range of ``G`` for ``p = inf``.
-    ``p = 2`` needs no singular values: :math:`-r G/\|G\|_F`, and the projection is a rescaling. Cost otherwise: one
-    dense singular value decomposition, O(m n min(m, n)); `oracle` gives vertex and support from a single one.
+    the first singular pair for ``p = 1``, and :math:`-r U V^T` over the numerical range of ``G`` for ``p = inf``.
+    For ``p = 2`` it is :math:`-r G/\|G\|_F`, and the projection is a rescaling. The cost for other p is one dense SVD,
+    O(m n min(m, n)), from which `oracle` computes both the vertex and the support.
 
-    Matrices that are never formed (`LowRank`, `OnPattern`, sums of them) get answers in factors: from the Gram matrix
-    of the smaller side up to 1,024 rows or columns, beyond from leading singular triples by block subspace
-    iterations, which begin where ``warm`` says. Such a vertex is feasible and nearly
-    optimal, and `support` stays an upper bound.
+    For structured matrices (`LowRank`, `OnPattern` and their sums) the results are low-rank matrices. They are computed
+    from the smaller Gram matrix if it has at most 1,024 rows, else from leading singular triples by block subspace
+    iteration, started from ``warm``. Such a vertex is feasible and nearly optimal, and `support` is an upper bound.
 
     Parameters
     ----------
@@ -69,7 +68,7 @@ class SchattenBall(NormBall):
         object.__setattr__(self, "radius", positive("SchattenBall(radius=...)", self.radius))
 
     def structure(self, shape: Shape) -> Structure:
-        if self.p == 2.0 or min(shape) == 1:  # a single row or column has one singular value, its length
+        if self.p == 2.0 or min(shape) == 1:  # a single row or column has one singular value, its Euclidean norm
             return LpBall(2.0, self.radius).structure(shape)
         return Structure(projection="fast")
 
@@ -122,7 +121,7 @@ class SchattenBall(NormBall):
         return like(w, c if lp_norm(s, self.p) <= self.radius else (u * project(s, self.p, self.radius)) @ vt)
 
     def support_error(self, g: Array, support: float) -> float:
-        r"""The norm's own, plus :math:`k^{|1/2 - 1/p|}` times the backward error of the decomposition (Mirsky)."""
+        r"""Return the error of the norm plus :math:`k^{|1/2 - 1/p|}` times the backward error of the SVD (Mirsky)."""
         own = super().support_error(g, support)
         if self.p == 2.0:
             return own
@@ -130,23 +129,23 @@ class SchattenBall(NormBall):
         return own + spectra.svd_error((rows, columns)) * math.pow(min(g.shape), abs(0.5 - 1.0 / self.p)) * abs(support)
 
     def reach(self, shape: Shape) -> float:
-        r""":math:`r \max(1, k^{1/2-1/p})` with :math:`k = \min(m, n)`, attained."""
+        r"""Return :math:`r \max(1, k^{1/2-1/p})` with :math:`k = \min(m, n)`, which is attained."""
         self.check_shape(shape)
         return self.radius * spread(self.p, min(shape))
 
     def strong_convexity(self, shape: Shape) -> float:
-        r""":math:`(p-1)\, k^{1/2-1/p}/r` with :math:`k = \min(m, n)` for :math:`1 < p \le 2`, else 0; safe.
+        r"""Return :math:`(p-1)\, k^{1/2-1/p}/r` with :math:`k = \min(m, n)` for :math:`1 < p \le 2`, else 0.
 
-        From the modulus in the own norm (Ball, Carlen and Lieb 1994; Garber and Hazan 2015).
+        This lower bound follows from the modulus in the Schatten norm (Ball, Carlen, Lieb 1994; Garber, Hazan 2015).
         """
         self.check_shape(shape)
         return LpBall(self.p, self.radius).strong_convexity((min(shape),))
 
 
 def structured_oracle(g: Structured, p: float, radius: float, warm: Array | None = None) -> OracleResult:
-    """The vertex, feasible whatever the spectrum leaves out, and an upper bound on the support at no further cost.
+    """Return a vertex, feasible even if the spectrum is truncated, and an upper bound on the support.
 
-    ``warm`` is a subspace to begin from: the leading right singular vectors of a similar matrix.
+    ``warm`` is the initial subspace: the leading right singular vectors of a similar matrix.
     """
     _check_finite("lmo(g)", g)
     if not g.any():
@@ -157,7 +156,7 @@ def structured_oracle(g: Structured, p: float, radius: float, warm: Array | None
         return OracleResult(unit * (-radius / size), radius * (scale * size))
     found = spectrum(unit, lambda s: norming(s[None, :], p)[0], warm)
     weights = norming(found.reliable[None, :], p)[0]
-    if p < 2.0 and math.prod(g.shape) > spectra.DENSE_ENTRIES:  # components that no step would notice
+    if p < 2.0 and math.prod(g.shape) > spectra.DENSE_ENTRIES:  # negligible components
         weights = np.where(weights > FAINT * weights.max(), weights, 0.0)
     vertex = _factors(found, -radius * weights)
     if p > 2.0:  # small singular values count as much as large ones, and their vectors are the least accurate
@@ -169,7 +168,7 @@ def structured_oracle(g: Structured, p: float, radius: float, warm: Array | None
 
 
 def structured_support(g: Structured, p: float, radius: float, sharp: bool = True) -> float:
-    """A proven upper bound on the support; see `norm_bound` for ``sharp``."""
+    """Return an upper bound on the support; see `norm_bound` for ``sharp``."""
     if not (g.any() and g.finite()):
         return g.scale
     q, (unit, scale) = conjugate(p), _in_range(g)
@@ -179,7 +178,7 @@ def structured_support(g: Structured, p: float, radius: float, sharp: bool = Tru
 
 
 def _in_range(g: Structured) -> tuple[Any, float]:
-    """The matrix over a number, and that number: one, and no copy, where squares neither overflow nor vanish."""
+    """Return the matrix divided by a scale, and the scale: 1, without a copy, if squares do not over- or underflow."""
     scale = g.scale
     if scale == 0.0 or SAFE_SQUARES[0] < scale * scale < SAFE_SQUARES[1]:
         return g, 1.0
@@ -187,7 +186,7 @@ def _in_range(g: Structured) -> tuple[Any, float]:
 
 
 def structured_projection(w: Structured, p: float, radius: float) -> Any:
-    """The Euclidean projection; where no side is small, of the leading part of ``w`` that fits in memory."""
+    """Return the Euclidean projection; of a large matrix, that of the leading singular triples that fit in memory."""
     _check_finite("project(w)", w)
     if p == 2.0:
         return w * min(1.0, radius / max(w.size(), radius))
@@ -196,15 +195,15 @@ def structured_projection(w: Structured, p: float, radius: float) -> Any:
         if lp_norm(found.values, p) <= radius:
             return w
     else:
-        most = LowRank(w.shape, ()).capacity // 2  # an iterate and the last one are in memory
-        # After a gradient step the iterate's factors are most of the answer.
+        most = LowRank(w.shape, ()).capacity // 2  # two iterates are in memory
+        # After a gradient step, the factors of the iterate are a good initial subspace.
         near = None if w.low is None or min(w.shape) <= spectra.EVERY_SIDE else w.low.decomposed()[2]
         found = spectrum(w, lambda s: project(s, p, radius), near, most)
     return _factors(found, project(found.reliable, p, radius))
 
 
 def structured_norm(w: Structured, p: float) -> float:
-    """The Schatten norm, exact for factors; for others never too small."""
+    """Return the Schatten norm, exact for `LowRank` matrices, an upper bound for others."""
     if isinstance(w, LowRank):
         return lp_norm(w.singular_values(), p) if w.terms else 0.0
     return structured_support(w, conjugate(p), 1.0)
@@ -223,7 +222,7 @@ def _check_finite(call: str, g: Structured) -> None:
 
 
 def compressed(ball: ConstraintSet, w: Any) -> Any:
-    """``w`` itself, or where it is a matrix whose factors have grown too large, a smaller one nearby in the set."""
+    """Return ``w``, or a nearby point of smaller rank if the factors of ``w`` exceed their memory limit."""
     if not isinstance(w, LowRank) or w.fits:
         return w
     return w.compressed(columns=w.capacity // 2) if isinstance(ball, SchattenBall) else w

@@ -1,4 +1,4 @@
-"""`shifted`: a set that is moved to another centre."""
+"""`Shifted`: the translate of a set."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from projfree.sets.inputs import check_broadcast, checked_point, frozen, point
 
 @dataclass(frozen=True, eq=False)
 class Shifted(Wrapper):
-    r"""All points whose difference to a given one lies in a set.
+    r"""The translate of a set by a given point.
 
     .. math:: \{w : w - c \in C\}
 
-    With an l_1 ball that is a bound on the turnover of a portfolio with the holdings c.
+    With an l_1 ball it bounds the turnover of a portfolio with holdings c.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Shifted(Wrapper):
         return vertex + self.offset
 
     def _extra(self, g: Any) -> float:
-        # Rounded up, because it may cancel the support of the ball.
+        # Rounded up, because it may cancel with the support of the ball.
         terms = point(g * self.offset)
         return float(terms.sum()) + sum_error(terms.size) * float(np.abs(terms).sum())
 
@@ -85,7 +85,7 @@ class Shifted(Wrapper):
         x = point(w)
         moved = x - self.offset
         size = lp_norm(moved.ravel(), 2.0)
-        # The difference has lost the digits that the two numbers have in common.
+        # Subtracting the offset cancels leading digits.
         lost = lp_norm(x.ravel(), 2.0) + lp_norm(np.ravel(self.offset) + np.zeros(1), 2.0)
         return self.ball.contains(moved, slack(w, rtol) * (1.0 + lost / size) if size > 0.0 else rtol)
 
@@ -95,7 +95,7 @@ class Shifted(Wrapper):
 
 
 def shifted(ball: ConstraintSet, centre: Array) -> Shifted:
-    """The set moved to a new centre, such as an l_1 ball around the present holdings: a bound on the turnover.
+    """Translate a set by ``centre``, for example an l_1 ball around current holdings, which bounds the turnover.
 
     Examples
     --------

@@ -16,12 +16,12 @@ from projfree.sets.inputs import checked_point, point, scaled_gradient
 
 @dataclass(frozen=True)
 class Simplex(ConstraintSet):
-    r"""All arrays without negative entries that add up to the radius, whatever their shape.
+    r"""The nonnegative arrays of any shape whose entries sum to the radius.
 
     .. math:: w \ge 0, \qquad \sum_j w_j = r
 
-    The oracle puts everything on the first smallest entry of ``g``; the support is :math:`r \max_j g_j`. The centre is
-    :math:`r/d` everywhere. The projection is a threshold (Duchi et al. 2008).
+    The oracle returns r times the unit vector of the first smallest entry of ``g``; the support is
+    :math:`r \max_j g_j`. The entries of the centre are :math:`r/d`. The projection is a threshold (Duchi et al. 2008).
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Simplex(ConstraintSet):
         return self.radius
 
     def diameter(self, shape: Shape) -> float:
-        r""":math:`\sqrt 2\, r`, the distance of two corners; 0 where there is only one."""
+        r"""Return :math:`\sqrt 2\, r`, the distance between two vertices, or 0 if there is only one."""
         return self.radius * math.sqrt(2.0) if int(np.prod(shape)) > 1 else 0.0
 
     def centre(self, shape: Shape) -> Array:

@@ -1,4 +1,4 @@
-"""A ball for some coordinates, wide bounds for the others."""
+"""The product of a set for some coordinates and a box for the others."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from projfree.sets.inputs import checked_point
 
 @dataclass(frozen=True)
 class WithUnpenalized(Wrapper):
-    r"""A set whose ``free`` entries of a vector, or rows of a matrix, lie outside the ball.
+    r"""A set in which the ``free`` entries of a vector, or rows of a matrix, are not constrained by the ball.
 
     .. math:: C \times [-R, R]^m
 
-    Solvers need compact sets, so the free entries have a bound, meant to be far beyond what the data can ask for. A
-    certificate is then one over the product; the multiplier of the ball is not touched by it.
+    Solvers need compact sets, so the free entries are bounded; choose R much larger than any plausible coefficient. The
+    certificate then holds for the product set; the multiplier of the ball does not change.
 
     Parameters
     ----------
     ball : ConstraintSet
         The set of the other entries (rows), in their order.
     free : sequence of int
-        Which entries (rows) are free, at least one, from 0; the others must not be empty either.
+        Indices of the free entries (rows). At least one entry must be free and at least one not.
     bound : float
-        R, positive and finite.
+        The bound R, positive and finite.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class WithUnpenalized(Wrapper):
         self.check_shape(shape)
         inner = self.ball.structure(self._rest(shape))
         simplex = inner.group_l1 is not None and inner.group_l1.tight
-        if len(inner.free) or simplex:  # numbered within the ball, or without a multiplier that falls with the norm
+        if len(inner.free) or simplex:  # free indices of the ball are relative; a simplex has no monotone multiplier
             inner = replace(inner, lp=None, group_l1=None)
         free = np.array(self.free, dtype=np.intp)
         return replace(inner, absolute=False, free=free, free_bound=self.bound)
@@ -72,12 +72,12 @@ class WithUnpenalized(Wrapper):
         return (shape[0] - len(self.free), *shape[1:])
 
     def split(self, w: Array) -> tuple[Array, Array]:
-        """The part in the ball, and the free part."""
+        """Return the entries in the ball and the free entries."""
         self.check_shape(w.shape)
         return np.delete(w, self.free, axis=0), w[list(self.free)]
 
     def _joined(self, inside: Array, free: Array) -> Array:
-        """The point with these parts."""
+        """Return the point with the given entries in the ball and free entries; the inverse of `split`."""
         out = np.empty((len(inside) + len(free), *inside.shape[1:]))
         out[list(self.free)] = free
         out[np.delete(np.arange(len(out)), self.free)] = inside

@@ -1,4 +1,4 @@
-"""`Weighted`: a norm ball of scaled coordinates."""
+"""`Weighted`: a norm ball in scaled coordinates."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from projfree.sets.lp import hoelder
 
 @dataclass(frozen=True, eq=False)
 class Weighted(Wrapper, NormBall):
-    r"""All arrays that lie in a norm ball once their entries are multiplied by positive weights.
+    r"""The arrays whose elementwise product with positive weights lies in a norm ball.
 
     .. math:: \|d \circ w\| \le r, \qquad d > 0
 
-    So features can carry scales: a larger weight makes an entry more expensive. The projection exists for weighted l_p
-    norms: a weighted threshold for ``p = 1``, a clip for ``p = inf``, and otherwise Newton's method on
+    Weights scale the features: an entry with a larger weight is penalised more. Weighted l_p balls have a projection: a
+    weighted threshold for ``p = 1``, clipping for ``p = inf``, and otherwise Newton's method on
     :math:`x_j + \mu d_j^p x_j^{p-1} = |w_j|`.
 
     Parameters
     ----------
     ball : NormBall
-        The ball in the scaled coordinates; its radius is the radius.
+        The ball in the scaled coordinates, which defines the radius.
     weights : float or array
-        Positive and finite, broadcast to the shape of the points.
+        The weights d, positive and finite, broadcast to the shape of the points.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Weighted(Wrapper, NormBall):
         object.__setattr__(self, "weights", frozen(weights))
 
     @property
-    def radius(self) -> float:  # type: ignore[override]  # read-only here: the ball holds it
+    def radius(self) -> float:  # type: ignore[override]  # read-only: stored in the ball
         return self.ball.radius
 
     def _inner(self, g: Any) -> Any:
@@ -74,7 +74,7 @@ class Weighted(Wrapper, NormBall):
         return self.support(g) / self.radius
 
     def strong_convexity(self, shape: Shape) -> float:
-        r""":math:`\alpha\, d_{\min}^2 / d_{\max}` with the ball's Euclidean :math:`\alpha`; safe, not sharp."""
+        r"""Return the lower bound :math:`\alpha\, d_{\min}^2 / d_{\max}` with the :math:`\alpha` of the ball."""
         low, high = float(np.min(self.weights)), float(np.max(self.weights))
         return float(self.ball.strong_convexity(shape)) * low * low / high
 
@@ -83,7 +83,7 @@ class Weighted(Wrapper, NormBall):
         self.ball.check_shape(shape)
 
     def reach(self, shape: Shape) -> float:
-        r"""For l_p balls :math:`r \|1/d\|_t` with :math:`1/t = \max(0, 1/2 - 1/p)`, by Hoelder, attained."""
+        r"""Return :math:`r \|1/d\|_t` with :math:`1/t = \max(0, 1/2 - 1/p)` for l_p balls (Hoelder), attained."""
         inner = self.ball.structure(shape).plain_lp
         if inner is None:
             self.check_shape(shape)
