@@ -1,4 +1,4 @@
-"""Losses: one file each. A new one is a file here and a line in the stub file; tests, docs and the CLI follow."""
+"""Loss functions. To add one, add a module and a line in the stub file; tests, docs and the CLI then include it."""
 
 from projfree.lazy_import import lazy_names
 

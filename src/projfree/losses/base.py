@@ -1,4 +1,4 @@
-"""What a loss is: a function of one sample's prediction and target, knowing neither data nor set."""
+"""Base classes of losses, which are functions of the prediction and the target, and validation of targets."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ _ENCODE = "encode the classes first, e.g. with `names, y = np.unique(y, return_i
 class Loss(ABC):
     r"""A smooth function :math:`\ell(u, y)` of a prediction :math:`u \in R^k` and a target.
 
-    ``u`` has shape ``(n,)`` or ``(n, k)``. A loss that acts on each entry by itself returns arrays of the shape
-    of ``u`` and is summed over outputs by the objective; one that couples the outputs (`coupled`) returns one
-    value a row. Sample weights never appear here. Inputs are finite and never modified; results have the dtype
-    that NumPy gives to ``u`` and ``y`` together (float32 with float32 stays float32), and that of ``u`` where
-    targets are class indices.
+    ``u`` has shape ``(n,)`` or ``(n, k)``. An elementwise loss returns arrays of the shape of ``u``, and the
+    objective sums over the outputs; a loss that couples the outputs (`coupled`) returns one value per row. Losses do
+    not use sample weights. Inputs are finite and are not modified; results have the result type of ``u`` and ``y``
+    in NumPy (float32 if both are float32), or the dtype of ``u`` if targets are class indices.
 
     Examples
     --------
@@ -34,24 +33,24 @@ class Loss(ABC):
 
     #: Whether the loss is convex in ``u``.
     convex: bool = True
-    #: Whether the outputs of one row are coupled.
+    #: Whether the loss couples the outputs of a row.
     coupled: bool = False
     #: Whether targets are class labels, so that an intercept needs more than one class.
     labels: bool = False
-    #: A number that no value is below.
+    #: Lower bound on all values.
     lower_bound: float = -math.inf
-    #: Relative error of values and derivatives in units of the dtype's eps, for the ``u`` and ``y`` held in memory. The
-    #: largest count is that of softmax (26, see there), where NumPy's exp and log1p err by at most 4 ulp. The absolute
+    #: Upper bound on the relative error of values and derivatives, in units of eps of the dtype, for given ``u`` and
+    #: ``y``. The largest is that of softmax (26), if exp and log1p of NumPy have errors of at most 4 ulp. The absolute
     #: error of a result below the smallest normal number is at most that number.
     rounding: float = 32.0
-    #: ``kernel(parameters, u, y, value, slope)``, a static method that numba compiles for large tables, and which may
-    #: call functions that numba compiled. All arrays are flat float64: ``parameters`` are the numbers among the fields
-    #: of the loss, a dataclass; ``u``, ``slope`` and the losses ``value`` have k entries a row, ``value`` one for a
-    #: coupled loss, and ``y`` has k or, for class indices, one.
+    #: ``kernel(parameters, u, y, value, slope)``: static method that numba compiles for large tables. All arguments are
+    #: flat float64 arrays. ``parameters``: numeric fields of the dataclass; ``u``, ``slope``: k entries per row;
+    #: ``value``: k entries per row, or one for a coupled loss; ``y``: k entries per row, or one class index. It may
+    #: call other compiled functions.
     kernel: ClassVar[Callable[..., None] | None] = None
 
     def __init_subclass__(cls, **settings: Any) -> None:
-        """Inherit no constant and no kernel of the parent where a subclass of a loss is another function."""
+        """Reset the constants and the kernel if a subclass overrides the loss: those of its parent do not apply."""
         super().__init_subclass__(**settings)
         if any(name in vars(cls) for name in ("value", "derivative", "second")):
             for name in ("lower_bound", "rounding", "kernel", "smoothing_error", "lipschitz"):
@@ -62,51 +61,51 @@ class Loss(ABC):
     @property
     @abstractmethod
     def smoothness(self) -> float:
-        """The smallest constant that bounds the second derivative (largest eigenvalue) everywhere.
+        """Smallest upper bound on the second derivative (on its largest eigenvalue).
 
-        A loss that has none derives from `LogLinkLoss`.
+        A loss without such a bound derives from `LogLinkLoss`.
         """
 
     @abstractmethod
     def value(self, u: Array, y: Array) -> Array:
-        """The loss of each entry, or of each row where the outputs are coupled, accurate relative to its size."""
+        """Return the loss of each entry, or of each row for a coupled loss, with high relative accuracy."""
 
     @abstractmethod
     def derivative(self, u: Array, y: Array) -> Array:
-        """The derivative in ``u``, of the shape of ``u``, accurate relative to its own size."""
+        """Return the derivative in ``u``, of the shape of ``u``, with high relative accuracy."""
 
     @abstractmethod
     def second(self, u: Array, y: Array) -> Array:
-        """The second derivative: of the shape of ``u``, or ``(n, k, k)`` where the outputs are coupled."""
+        """Return the second derivative in ``u``: of the shape of ``u``, or ``(n, k, k)`` for a coupled loss."""
 
     def mean(self, u: Array) -> Array:
-        """The mean of the target that the prediction ``u`` stands for, for losses with a link."""
+        """Return the expected target for the prediction ``u`` (the inverse link); the identity by default."""
         return u
 
     def targets(self, y: Array) -> Array:
-        """The targets in the form that the other methods take, or an error that says what is wrong with them."""
+        """Validate the targets and return them in the form that the other methods use."""
         return signs(y) if self.labels else reals(y)
 
     def outputs(self, y: Array) -> tuple[int, ...]:
-        """The trailing shape of ``u`` that goes with the targets: ``()`` or ``(k,)``."""
+        """Return the trailing shape of ``u`` for these targets: ``()`` or ``(k,)``."""
         return tuple(int(k) for k in np.shape(y)[1:])
 
 
 class LogLinkLoss(Loss):
-    """A loss whose mean is the exponential of the prediction, and whose second derivative has no bound.
+    """A loss with log link, whose expected target is ``exp(u)`` and whose second derivative is unbounded.
 
-    Step rules that need a largest curvature refuse it. The second derivative and the size of the first are at most
-    3 (value + floor): what rounding does to sums is bounded by these.
+    Step rules that need a smoothness constant raise an error. The second derivative and the absolute first derivative
+    are at most 3 (value + `floor`); the bounds on rounding errors of sums use this.
     """
 
     smoothness = math.inf
 
     @abstractmethod
     def floor(self, y: Array) -> Array:
-        """What the error of a value is relative to besides the value, which is a difference of larger terms.
+        """Return the term of the error bound that accounts for cancellation in the value.
 
-        A value errs by at most `rounding` eps times the sum of value and floor, and a derivative is, up to `rounding`
-        eps times itself, that of a prediction which differs by at most `rounding` eps.
+        The error of a value is at most `rounding` eps (value + floor). A derivative is, up to a relative error of
+        `rounding` eps, the exact one at a prediction that differs by at most `rounding` eps.
         """
 
     def mean(self, u: Array) -> Array:
@@ -114,24 +113,24 @@ class LogLinkLoss(Loss):
 
 
 class SmoothedLoss(Loss):
-    """A smooth loss below one with corners, whose values are reported."""
+    """A smooth lower bound of a nonsmooth (exact) loss; runs report the values of the exact loss."""
 
-    #: The exact loss exceeds this one by at most so much, and its derivative is at most so large.
+    #: Upper bounds on the exact loss minus this one, and on the absolute derivative of the exact loss.
     smoothing_error: float = 0.0
     lipschitz: float = math.inf
 
     @abstractmethod
     def exact(self, u: Array, y: Array) -> Array:
-        """The values of the loss that this one is a smoothed form of."""
+        """Return the values of the exact loss."""
 
 
 def reals(y: Any) -> Array:
-    """`y` as finite floats; integers and booleans become float64."""
+    """Return `y` as finite floats; integers and booleans become float64."""
     return all_finite("y", real_array("y", y))
 
 
 def within(y: Any, low: float, high: float, rule: str) -> Array:
-    """`y` as finite floats of an interval, or a sentence that states the rule."""
+    """Return `y` as finite floats; raise ValueError with the text ``rule`` if any is not in ``[low, high]``."""
     out = reals(y)
     wrong = (out < low) | (out > high)
     if wrong.any():
@@ -142,7 +141,7 @@ def within(y: Any, low: float, high: float, rule: str) -> Array:
 
 
 def signs(y: Any) -> Array:
-    """`y` as floats that are all -1 or +1, or a sentence on how to get there."""
+    """Return `y` as floats; raise ValueError if any is not -1 or +1."""
     out = plain_array("y", y)
     if out.dtype.kind not in "iubf":
         raise TypeError(
@@ -162,7 +161,7 @@ def signs(y: Any) -> Array:
 
 
 def indices(y: Any, classes: int | None) -> Array:
-    """`y` as integers 0, ..., classes - 1; without `classes` the largest index decides."""
+    """Return `y` as integers 0, ..., classes - 1; by default, the largest index determines `classes`."""
     out = plain_array("y", y)
     if out.dtype.kind not in "iubf":
         raise TypeError(f"`y` must hold class indices 0, ..., k - 1, got dtype {out.dtype}; {_ENCODE}.")
@@ -171,7 +170,7 @@ def indices(y: Any, classes: int | None) -> Array:
             f"`y` must be one class index a sample, got an array of shape {out.shape}; "
             "turn one-hot rows into indices with `y.argmax(axis=1)`."
         )
-    # Written so that NaN, which compares false with everything, counts as wrong. No model has 2^31 outputs.
+    # The negation also rejects NaN, for which every comparison is false. No model has 2^31 outputs.
     wrong = ~((out >= 0) & (out < (2**31 if classes is None else classes)))
     if out.dtype.kind == "f":
         wrong |= np.floor(out) != out

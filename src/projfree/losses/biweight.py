@@ -9,7 +9,7 @@ import numpy as np
 from projfree.checks import Array, positive, shown
 from projfree.losses.base import Loss
 
-#: The square of this number, and one over it, are normal numbers.
+#: The square of this number and its reciprocal are normal floating-point numbers.
 LARGEST = 1e150
 
 
@@ -27,7 +27,7 @@ class BiWeight(Loss):
     Parameters
     ----------
     scale : float, default 1
-        The residual c whose loss is one half; in the units of the targets, from 1e-150 to 1e150.
+        Residual c at which the loss is one half; in the units of the targets, from 1e-150 to 1e150.
 
     Examples
     --------
@@ -56,14 +56,14 @@ class BiWeight(Loss):
         return 2 / self.scale**2
 
     def value(self, u: Array, y: Array) -> Array:
-        # 1 / (1 + (c/r)^2) is right in both limits: an infinite quotient gives 0, a vanished one gives 1.
+        # 1 / (1 + (c/r)^2) is correct in both limits: it is 0 if the quotient overflows, and 1 if it underflows.
         with np.errstate(over="ignore", divide="ignore"):
             return np.asarray(1 / (1 + np.square(self.scale / (u - y))))
 
     def derivative(self, u: Array, y: Array) -> Array:
         r = u - y
         # 2 r (w / c)^2 with w = c^2 / (c^2 + r^2). An error of r counts 3 times, of r/c 4 times, of w/c twice:
-        # 17 roundings of eps / 2, or 19 in float32, where the scale is rounded too: 9.5 of the default 16.
+        # 17 roundings of eps / 2, or 19 in float32, where the scale is rounded too. 9.5 eps is below the default.
         w = self._weight(r) / self.scale
         return np.asarray(2 * (r * w * w))
 
@@ -72,7 +72,7 @@ class BiWeight(Loss):
         return (4 * w - 3) * w * w * self.smoothness
 
     def _weight(self, r: Array) -> Array:
-        """c^2 / (c^2 + r^2); zero where r^2 exceeds the floating-point range."""
+        """Return c^2 / (c^2 + r^2), which is zero if r^2 overflows."""
         with np.errstate(over="ignore"):
             return np.asarray(1 / (1 + np.square(r / self.scale)))
 

@@ -1,9 +1,9 @@
-"""`LOSSES`: every loss of the package, for tables, tests and the command, which follow when one is added."""
+"""`LOSSES`: all losses of the package, for the documentation, the tests and the command line."""
 
 from projfree.lazy_import import exported_classes
 from projfree.losses.base import Loss
 
-#: Each can be constructed without arguments.
+#: Loss classes; each can be constructed without arguments.
 LOSSES: tuple[type[Loss], ...] = exported_classes("projfree.losses", Loss)
 
 
@@ -12,5 +12,6 @@ def _name(cls: type[Loss]) -> str:
     return file if file.replace("_", "") == name else name
 
 
-#: The same by the names that estimators and the command take: the file's, or the class's where several share a file.
+#: Losses by their names in estimators and on the command line: the name of the module if it is that of the class
+#: (squared_hinge), else the lowercase name of the class (poisson).
 BY_NAME: dict[str, type[Loss]] = {_name(cls): cls for cls in LOSSES}

@@ -12,20 +12,20 @@ from projfree.losses.base import Loss
 
 @dataclass(frozen=True)
 class Huber(Loss):
-    r"""The square near zero, continued by its tangents: convex and robust to outliers.
+    r"""Huber loss: the square near zero, continued by its tangents; convex and robust to outliers.
 
     .. math::
         \ell(u, y) = \begin{cases} r^2 & |r| \le \delta \\ 2 \delta |r| - \delta^2 & |r| > \delta \end{cases}
         \;=\; c\,(2 |r| - c), \qquad r = u - y, \quad c = \min(|r|, \delta),
 
     :math:`\ell' = 2 \max(-\delta, \min(r, \delta))`, and :math:`\ell'' = 2` for :math:`|r| \le \delta`, else 0.
-    As :math:`\delta \to \infty` it becomes `Squared`, factor included. A value beyond the floating-point range
-    is ``inf``, without a warning.
+    As :math:`\delta \to \infty` it converges to `Squared`, with the same factor. A value that overflows is ``inf``,
+    without a warning.
 
     Parameters
     ----------
     delta : float, default 1
-        The residual where the square ends; in the units of the targets.
+        Residual at which the loss changes from quadratic to linear; in the units of the targets.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Huber(Loss):
 
     smoothness = 2.0
     lower_bound = 0.0
-    rounding = 4.0  # r: 1/2, doubled by c (2|r| - c), whose two operations add 1; float32 rounds delta too: 5/2
+    rounding = 4.0  # 1/2 eps in r, doubled by c (2|r| - c); two operations add 1, float32 delta 1/2: 5/2 eps
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", positive("Huber(delta=...)", self.delta))
@@ -52,7 +52,7 @@ class Huber(Loss):
     def value(self, u: Array, y: Array) -> Array:
         r: Array = np.abs(u - y)
         with np.errstate(over="ignore"):
-            # 2|r| - c is at least |r|: the product needs no branch, loses nothing and never squares a large r.
+            # 2|r| - c is at least |r|: no branch, no cancellation, and no overflow of r^2 for large r.
             c = np.minimum(r, self.delta)
             return np.asarray(c * (2 * r - c))
 

@@ -21,8 +21,8 @@ class Logistic(Loss):
         \ell' = -y\, \sigma(-m), \qquad
         \ell'' = \sigma(m)\, \sigma(-m), \qquad m = y u, \quad \sigma(m) = \frac{1}{1 + e^{-m}}.
 
-    Both value and derivative keep their relative accuracy where they are tiny, that is for samples far on the
-    right side. The second derivative is largest, 1/4, at 0.
+    Value and derivative are accurate relative to their size, also if they are tiny because the margin m is large. The
+    second derivative has its maximum 1/4 at 0.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Logistic(Loss):
 
     def value(self, u: Array, y: Array) -> Array:
         m = y * u
-        return np.asarray(np.log1p(np.exp(-np.abs(m))) - np.minimum(m, 0))  # two terms of one sign
+        return np.asarray(np.log1p(np.exp(-np.abs(m))) - np.minimum(m, 0))  # no cancellation: both terms are >= 0
 
     def derivative(self, u: Array, y: Array) -> Array:
         return np.asarray(-y * expit(-y * u))
@@ -52,7 +52,7 @@ class Logistic(Loss):
 
     @staticmethod
     def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
-        # Exponentials have a loop of their own: with what follows in the same one, the registers do not suffice.
+        # The exponentials have a separate loop: a single loop would need more registers than there are.
         for i in range(len(u)):
             value[i] = scalars.decay(u[i])
         for i in range(len(u)):

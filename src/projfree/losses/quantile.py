@@ -12,24 +12,24 @@ from projfree.losses.base import SmoothedLoss
 
 @dataclass(frozen=True)
 class Quantile(SmoothedLoss):
-    r"""The quantile loss with a parabola in place of its corner, for the q-th quantile of the target.
+    r"""Smoothed quantile (pinball) loss, for regression of the q-th quantile of the target.
 
     .. math::
         \ell(u, y) = \theta r - \tfrac{\delta}{2} \theta^2, \quad \ell' = -\theta
         \quad\text{with}\quad \theta = \min(\max(r / \delta, q - 1), q), \qquad r = y - u,
 
-    and :math:`\ell'' = 1/\delta` for r between :math:`(q - 1) \delta` and :math:`q \delta`, else 0. The quantile loss
-    :math:`\max(q r, (q - 1) r)` lies above it, by at most :math:`c\,\delta` with :math:`c = \max(q, 1 - q)^2 / 2`. So
-    a lower bound of the smoothed objective holds for the exact one as well: a run reports the value of the quantile
-    loss itself, and as its gap that value less this bound.
+    and :math:`\ell'' = 1/\delta` for r between :math:`(q - 1) \delta` and :math:`q \delta`, else 0. The exact loss
+    :math:`\max(q r, (q - 1) r)` exceeds it by at most :math:`c\,\delta` with :math:`c = \max(q, 1 - q)^2 / 2`, and is
+    never smaller. Hence a lower bound on the smoothed objective is one on the exact objective; a run reports the value
+    of the exact objective, and its difference from this bound as the gap.
 
     Parameters
     ----------
     quantile : float, default 0.5
-        The quantile q, between 0 and 1; one half is the median.
+        Quantile q, between 0 and 1; 0.5 is the median.
     delta : float, default 1
-        The width of the parabola, in the units of the targets. No gap is smaller than about c delta; estimators choose
-        it so that this is half of the tolerance.
+        Width of the quadratic part, in the units of the targets. The gap cannot be much smaller than c delta;
+        estimators choose delta such that this is half of the tolerance.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Quantile(SmoothedLoss):
     delta: float = 1.0
 
     lower_bound = 0.0
-    rounding = 4.0  # r: 1/2, doubled by r^2; beyond, r - d has both parts of one sign and three operations: 5/2
+    rounding = 4.0  # 1/2 eps in r, doubled in the quadratic part; three operations add 3/2: 5/2 eps
 
     def __post_init__(self) -> None:
         q = positive("Quantile(quantile=...)", self.quantile)
@@ -75,7 +75,7 @@ class Quantile(SmoothedLoss):
 
     def value(self, u: Array, y: Array) -> Array:
         theta = self._theta(y - u)
-        with np.errstate(over="ignore"):  # both factors have one sign, and the second is at least half of r
+        with np.errstate(over="ignore"):  # theta has the sign of r, so the second factor is at least |r| / 2
             return theta * ((y - u) - (0.5 * self.delta) * theta)
 
     def derivative(self, u: Array, y: Array) -> Array:

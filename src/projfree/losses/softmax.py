@@ -11,10 +11,10 @@ from projfree.checks import Array, count
 from projfree.losses.base import Loss, indices
 from projfree.numerics import scalars
 
-#: The logarithm of a number below eps^2: a true class below this part of the largest leaves the other derivatives
-#: unchanged to rounding, in float32 as well, where its exponential is still a normal number.
+#: Smallest difference from the largest prediction to which that of the true class is raised. exp(-80) is below eps^2,
+#: so that the other derivatives do not change up to rounding, and it is a normal number in float32 too.
 LEAST = -80.0
-#: Exponentials of predictions up to this size, and quotients of two of them, are normal numbers.
+#: Exponentials of numbers up to this size, and their quotients, are normal floating-point numbers.
 SAFE = 280.0
 
 
@@ -29,14 +29,14 @@ class Softmax(Loss):
         p_j = \frac{e^{u_j}}{\sum_i e^{u_i}}.
 
     The derivative at the true class is computed as :math:`-\sum_{j \ne y} p_j`, and the value as log1p of
-    :math:`\sum_{j \ne y} e^{u_j - u_y}`, so that both keep their relative accuracy where they are tiny. The
-    largest eigenvalue of the second derivative is at most 1/2, with equality where two classes share all
-    probability. Cost O(n k), one exponential an entry; `second` is O(n k^2).
+    :math:`\sum_{j \ne y} e^{u_j - u_y}`, so that both are accurate relative to their size, also if they are tiny.
+    The largest eigenvalue of the second derivative is at most 1/2, with equality if two classes have probability
+    1/2 each. The cost is O(n k), with one exponential per entry; that of `second` is O(n k^2).
 
     Parameters
     ----------
     classes : int, optional
-        The number k of classes, at least 2; by default one more than the largest target.
+        Number k of classes, at least 2; by default one more than the largest target.
 
     Examples
     --------
@@ -55,8 +55,8 @@ class Softmax(Loss):
     labels = True
     smoothness = 0.5
     lower_bound = 0.0
-    # Roundings of the value: exponentials 4.5, their sum 12.5 (see `_row_sums`; 1/2 more for each doubling of k beyond
-    # 128), quotient with another exponential 5, log1p 4: 26. The derivative has less.
+    # Error of the value in eps: exponentials 4.5, their sum 12.5 (see `_row_sums`; 1/2 more for each doubling of k
+    # beyond 128), quotient with another exponential 5, log1p 4; in total 26. That of the derivative is smaller.
 
     def __post_init__(self) -> None:
         if self.classes is not None:
@@ -79,7 +79,7 @@ class Softmax(Loss):
         return out
 
     def mean(self, u: Array) -> Array:
-        """The probability of each class, of the shape of ``u``."""
+        """Return the probabilities of the classes, of the shape of ``u``."""
         p = np.exp(np.subtract(u, u.max(axis=1, keepdims=True), order="C"))
         return np.asarray(p / _row_sums(p)[:, None])
 
@@ -87,7 +87,7 @@ class Softmax(Loss):
         return indices(y, self.classes)
 
     def outputs(self, y: Array) -> tuple[int, ...]:
-        """``(k,)``: the number of classes given, or one more than the largest target."""
+        """Return ``(k,)``, where k is `classes` or one more than the largest target."""
         return (self.classes if self.classes is not None else int(np.max(y)) + 1,)
 
     @staticmethod
@@ -96,14 +96,14 @@ class Softmax(Loss):
         k = len(u) // n
         for i in range(n * k):
             large += abs(u[i]) > SAFE
-        for i in range(0 if large else n * k):  # by itself, so that it is vectorised
+        for i in range(0 if large else n * k):  # a separate loop, to be vectorised
             slope[i] = scalars.exponential(u[i])
         for i in range(n):
             row, e, own, lift = u[i * k : i * k + k], slope[i * k : i * k + k], int(y[i]), 0.0
             if large:
                 top = row[0]
                 for c in range(k):
-                    top = row[c] if not row[c] <= top else top  # in this order, so that what is not a number stays so
+                    top = row[c] if not row[c] <= top else top  # this order propagates NaN
                 for c in range(k):
                     d = row[c] - top
                     back = d - row[c]
@@ -121,13 +121,13 @@ class Softmax(Loss):
 
 
 def _parts(u: Array, y: Array) -> tuple[Array, Array, Array, Array]:
-    """exp(u - max u) with 0 at the true class, its value there, the sum of the others, and by how much it was raised.
+    """Return exp(u - max u) with 0 at the true class, its entry for the true class, the sum of the others, and a shift.
 
-    A true class whose entry would vanish is raised to `LEAST`.
+    If u - max u of the true class is below `LEAST`, it is raised to it; the shift is the difference.
     """
     top, own = u.max(axis=1, keepdims=True), (np.arange(len(y)), y)
     d = np.subtract(u, top, order="C")
-    # d is rounded by up to eps |d| / 2, hundreds of eps relative in exp(d). Knuth's two-sum gives that error.
+    # The rounding error of d, up to eps |d| / 2, would be hundreds of eps in exp(d). Knuth's two-sum computes it.
     back = d - u
     error = (u - (d - back)) - (top + back)
     raised = np.maximum(d[own], LEAST)
@@ -140,8 +140,8 @@ def _parts(u: Array, y: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def _row_sums(e: Array) -> Array:
-    """Row sums of a C-ordered array within 25 roundings for k up to 128.
+    """Return the row sums of a C-ordered nonnegative array, with at most 25 rounding errors for k up to 128.
 
-    Any order of 25 terms does that, so take the fast one; NumPy's own sum is pairwise on contiguous rows.
+    Up to 25 terms every order of summation satisfies this; beyond, NumPy's pairwise sum of contiguous rows does.
     """
     return np.asarray(np.einsum("ij->i", e) if e.shape[1] <= 25 else e.sum(axis=1))

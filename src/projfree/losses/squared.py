@@ -12,11 +12,11 @@ from projfree.losses.base import Loss
 
 @dataclass(frozen=True)
 class Squared(Loss):
-    r"""Squared error, for least squares and for the observed entries of a matrix.
+    r"""Squared error, for least squares and matrix completion.
 
     .. math:: \ell(u, y) = (u - y)^2, \qquad \ell' = 2 (u - y), \qquad \ell'' = 2.
 
-    A square beyond the floating-point range is ``inf``, without a warning.
+    A value that overflows is ``inf``, without a warning.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class Squared(Loss):
 
     smoothness = 2.0
     lower_bound = 0.0
-    rounding = 2.0  # u - y is rounded once (eps / 2), doubled by the square, which is rounded once: 3/2
+    rounding = 2.0  # 1/2 eps in u - y, doubled by the square, which adds 1/2: 3/2 eps
 
     def value(self, u: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):
@@ -50,5 +50,5 @@ class Squared(Loss):
 
 
 def is_squared(loss: Loss) -> bool:
-    """Whether a loss is exactly the squared one, whose sums a Gram matrix holds; a subclass may be another function."""
+    """Whether the loss is `Squared` and not a subclass; the objective is then a quadratic given by a Gram matrix."""
     return type(loss) is Squared

@@ -19,8 +19,8 @@ class SquaredHinge(Loss):
         \ell' = -2 y \max(0, 1 - m), \qquad
         \ell'' = 2 \text{ for } m < 1, \text{ else } 0, \qquad m = y u.
 
-    Samples with a margin m of at least 1 cost nothing, so that the solution depends on the others alone. A value beyond
-    the floating-point range is ``inf``, without a warning.
+    The loss of samples with a margin m of at least 1 is zero, so that the solution depends only on the others. A value
+    that overflows is ``inf``, without a warning.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class SquaredHinge(Loss):
     labels = True
     smoothness = 2.0
     lower_bound = 0.0
-    rounding = 2.0  # 1 - m is rounded once (eps / 2), doubled by the square, which is rounded once: 3/2
+    rounding = 2.0  # 1/2 eps in 1 - m, doubled by the square, which adds 1/2: 3/2 eps
 
     def value(self, u: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):
@@ -51,11 +51,11 @@ class SquaredHinge(Loss):
     def kernel(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
         for i in range(len(u)):
             h = 1.0 - y[i] * u[i]
-            h = 0.0 if h < 0.0 else h  # in this order, so that what is not a number stays so
+            h = 0.0 if h < 0.0 else h  # this order propagates NaN
             value[i] = h * h
             slope[i] = -2.0 * y[i] * h
 
 
 def _short(u: Array, y: Array) -> Array:
-    """By how much the margin falls short of 1."""
+    """Return ``max(0, 1 - y u)``."""
     return np.asarray(np.maximum(1 - y * u, 0))

@@ -22,14 +22,14 @@ class SquaredSigmoid(Loss):
         \ell' = -2 y\, s^2 (1 - s), \qquad
         \ell'' = 2 s^2 (1 - s)(2 - 3 s),
 
-    with :math:`t = (1 + y)/2`, :math:`\sigma(u) = 1/(1 + e^{-u})` and :math:`s = \sigma(-y u)`, so that nothing
-    cancels.
+    with :math:`t = (1 + y)/2`, :math:`\sigma(u) = 1/(1 + e^{-u})` and :math:`s = \sigma(-y u)`, which avoids
+    cancellation.
 
     Notes
     -----
     The second derivative is stationary in s where :math:`12 s^2 - 15 s + 4 = 0`, that is at
     :math:`s = (15 \mp \sqrt{33})/24`. There it equals :math:`(36 - 55 s)/96 = (39 \pm 55 \sqrt{33})/2304`: its
-    range is [-0.12020..., 0.15405...], and the upper end is the smoothness constant.
+    range is [-0.12020..., 0.15405...], and the maximum is the smoothness constant.
 
     Examples
     --------
