@@ -1,12 +1,12 @@
-r"""The paper's algorithms, line by line as it prints them, in plain NumPy.
+r"""The algorithms of the paper, line by line as printed, in plain NumPy.
 
 Rector-Brooks, Wang, Mozafari (2019), Revisiting Projection-Free Optimization for Strongly Convex Constraint Sets,
-AAAI. Read this beside the paper. The solvers of the package give the same iterates (a test compares them one by one),
-read the data less often, and prove how far they are from the optimum: to solve a problem, use `projfree.minimize`.
+AAAI. This module is a reference for readers of the paper. The solvers of the package compute the same iterates, which
+is tested, with fewer reads of the data and with a certificate: to solve a problem, use `projfree.minimize`.
 
-What is passed in are functions: ``gradient(w)`` is :math:`\nabla f(w)`, ``oracle(c)`` is :math:`\arg\min_{v \in \Omega}
-\langle v, c\rangle`, ``project(w)`` is the nearest point of :math:`\Omega`. Each algorithm yields its iterates without
-end. Sums over rows are sums, as printed, not means.
+The arguments are functions: ``gradient(w)`` returns :math:`\nabla f(w)`, ``oracle(c)`` returns
+:math:`\arg\min_{v \in \Omega} \langle v, c\rangle`, and ``project(w)`` returns the projection onto :math:`\Omega`. Each
+algorithm is an infinite generator of its iterates. Losses are summed over rows, as printed, not averaged.
 
 Examples
 --------
@@ -29,7 +29,7 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Map = Callable[[Array], Array]
-#: From t, w_t, v_t and the gradient at w_t to the step gamma_t.
+#: Function of t, w_t, v_t and the gradient at w_t that returns the step gamma_t.
 Step = Callable[[int, Array, Array, Array], float]
 
 # ------------------------------------------------------------------ Algorithm 1, Section 3.2
@@ -51,7 +51,7 @@ def option_a(t: int, w: Array, v: Array, g: Array) -> float:
 
 
 def option_b(L: float) -> Step:
-    """Option (B), which minimises a quadratic upper bound and needs the smoothness L: FWLS as printed."""
+    """Option (B), the minimiser of a quadratic upper bound with smoothness constant L: FWLS as printed."""
 
     def step(t: int, w: Array, v: Array, g: Array) -> float:
         slope, curvature = float(np.sum((v - w) * g)), L * float(np.sum((v - w) ** 2))
@@ -61,9 +61,9 @@ def option_b(L: float) -> Step:
 
 
 def line_search(f: Callable[[Array], float], tolerance: float = 1e-4) -> Step:
-    """The exact line search of Section 2, which computes f anew at each trial step: FWLS as the paper's times imply.
+    """The exact line search of Section 2, which evaluates f at each trial step; the run times of FWLS suggest it.
 
-    The search is a bounded scalar one with Matlab's tolerance, about eight values of f a step.
+    The search is bounded scalar minimisation with the tolerance of Matlab, about eight evaluations of f per step.
     """
     from scipy.optimize import minimize_scalar
 
@@ -80,7 +80,7 @@ def line_search(f: Callable[[Array], float], tolerance: float = 1e-4) -> Step:
 
 
 class Averaged:
-    """Option (A): p_t = sum of theta_i / Theta_t times the gradient at z_{i-1}, with theta_i = i. One for each run."""
+    """Option (A): p_t = sum of theta_i / Theta_t times the gradient at z_{i-1}, theta_i = i. Use a new one per run."""
 
     def __init__(self) -> None:
         self.total: Array | float = 0.0
@@ -118,7 +118,7 @@ def stochastic_primal_averaging(
 ) -> Iterator[Array]:
     """Stochastic Primal Averaging, Section 4.2: option (B) with the sum of min(t^4, N) sampled gradients.
 
-    ``row_gradients(w, S)`` is the sum of the gradients of the rows S; ``draw(t, size)`` draws them without
+    ``row_gradients(w, S)`` returns the sum of the gradients of the rows S; ``draw(t, size)`` draws S without
     replacement.
     """
     w = v
@@ -136,17 +136,17 @@ def stochastic_primal_averaging(
 
 
 def perturbed(f: Callable[[Array], float], gradient: Map, theta: float, xi: Array) -> tuple[Any, Any]:
-    """h(w) = f(w) + theta <xi, w> and its gradient."""
+    """Return h(w) = f(w) + theta <xi, w> and its gradient, as functions."""
     return lambda w: f(w) + theta * float(np.sum(xi * w)), lambda w: gradient(w) + theta * xi
 
 
 def largest_theta(epsilon: float, D: float) -> float:
-    """The largest theta that the theorems allow, epsilon / (4 D)."""
+    """Return the largest theta that the theorems allow, epsilon / (4 D)."""
     return epsilon / (4 * D)
 
 
 def on_the_sphere(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """A xi that is uniform on the unit sphere."""
+    """Draw xi uniformly from the unit sphere."""
     xi = rng.standard_normal(shape)
     return xi / np.linalg.norm(xi)
 
@@ -155,7 +155,7 @@ def on_the_sphere(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
 
 
 def gradient_descent(gradient: Map, project: Map, w: Array, eta: float) -> Iterator[Array]:
-    """Standard gradient descent (GD) with the constant step eta on the sum of the rows' losses, then the projection."""
+    """Projected gradient descent (GD) on the sum of the losses, with the constant step eta."""
     while True:
         w = project(w - eta * gradient(w))
         yield w
@@ -164,25 +164,25 @@ def gradient_descent(gradient: Map, project: Map, w: Array, eta: float) -> Itera
 def stochastic_gradient_descent(
     row_gradient: Callable[[Array, int], Array], project: Map, w: Array, eta: float, draw: Callable[[int], int]
 ) -> Iterator[Array]:
-    """Stochastic gradient descent (SGD): one row a step, the constant step eta, then the projection."""
+    """Projected stochastic gradient descent (SGD), with one row per step and the constant step eta."""
     for t in count(1):
         w = project(w - eta * row_gradient(w, draw(t)))
         yield w
 
 
 # ------------------------------------------------------------------ oracles
-# The paper prints none of them. The formulas stand in its source, in a passage that is not typeset; the one of the
-# group ball is corrected here (the source has the norm of exponent s where that of exponent z belongs).
+# The printed paper contains no oracles. The formulas are in its LaTeX source, in a passage that is not typeset. That of
+# the group ball is corrected here: the source has the norm of exponent s in place of that of exponent z.
 
 
 def lp_oracle(p: float, r: float) -> Map:
-    """Not printed: the minimiser of <v, c> over the l_p ball of radius r, p > 1."""
+    """Return the oracle of the l_p ball of radius r, p > 1 (not printed in the paper)."""
     q = p / (p - 1)
     return lambda c: -r * np.sign(c) * np.abs(c) ** (q - 1) / np.sum(np.abs(c) ** q) ** (1 - 1 / q)
 
 
 def schatten_oracle(p: float, r: float) -> Map:
-    """Not printed: the minimiser of <V, C> over the Schatten-p ball, by the singular value decomposition."""
+    """Return the oracle of the Schatten-p ball of radius r, by an SVD (not printed in the paper)."""
     of_values = lp_oracle(p, r)
 
     def oracle(C: Array) -> Array:
@@ -193,7 +193,7 @@ def schatten_oracle(p: float, r: float) -> Map:
 
 
 def group_oracle(p: float, q: float, r: float) -> Map:
-    """Not printed: the minimiser of <V, C> over the ball of the l_q norm of the rows' l_p norms."""
+    """Return the oracle of the ball of the l_q norm of the l_p norms of rows (not printed in the paper)."""
     z, s = p / (p - 1), q / (q - 1)
 
     def oracle(C: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Which rows an iteration looks at: an argument of a solver, not a solver."""
+"""Sampling schemes: the rows that each iteration of a solver uses."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from projfree.objectives.base import Evaluation, SmoothFunction
 
 
 class Sampling(ABC):
-    """How many rows iteration t uses; they are drawn uniformly without replacement and the gradient is a mean."""
+    """Base class of sampling schemes: rows are drawn uniformly without replacement, and their gradients averaged."""
 
     @abstractmethod
     def size(self, t: int, n: int) -> int:
-        """The number of rows, ``n`` for all of them."""
+        """Return the number of rows of iteration ``t``; ``n`` means all rows."""
 
     def evaluate(self, f: SmoothFunction, x: Point, t: int, seed: int, also: tuple[Point, ...] = ()) -> Evaluation:
-        """The evaluation of f at ``x`` where all rows are used, else one with an estimate of its gradient alone.
+        """Return the evaluation of f at ``x``; if rows are sampled, it contains only an estimate of the gradient.
 
-        The rows of iteration t are a function of the seed and t alone. Because nothing is carried from one iteration to
-        the next, a resumed run draws what the uninterrupted one would have drawn.
+        The rows of iteration t depend only on ``seed`` and t, so that a resumed run draws the same rows as an
+        uninterrupted one.
         """
         n = f.structure.n
-        m = 1 if n is None else self.size(t, n)  # functions without rows refuse an estimate
+        m = 1 if n is None else self.size(t, n)  # functions without rows raise an error in `estimate`
         if isinstance(self, FullBatch) or (n is not None and m >= n):
             return f.evaluate(x, also)
         return Evaluation(x, math.nan, f.estimate(x, m, np.random.default_rng((seed, t))))
@@ -35,7 +35,7 @@ class Sampling(ABC):
 
 @dataclass(frozen=True)
 class FullBatch(Sampling):
-    """All rows, every time.
+    """Use all rows in each iteration.
 
     Examples
     --------
@@ -49,12 +49,12 @@ class FullBatch(Sampling):
 
 @dataclass(frozen=True)
 class Minibatch(Sampling):
-    """The same number of rows every time.
+    """Use a fixed number of rows in each iteration.
 
     Parameters
     ----------
     rows_each : int
-        Rows an iteration; one is classical stochastic gradient descent.
+        Number of rows per iteration; one is classical stochastic gradient descent.
 
     Examples
     --------
@@ -73,15 +73,15 @@ class Minibatch(Sampling):
 
 @dataclass(frozen=True)
 class Growing(Sampling):
-    r"""The number of rows :math:`\min(\lceil t^{power}\rceil, n)`.
+    r"""Use :math:`\min(\lceil t^{power}\rceil, n)` rows in iteration t.
 
-    The paper's stochastic PA uses power 4. With averaged gradients the square suffices for the rate
+    Stochastic PA in the paper uses power 4. With averaged gradients, power 2 suffices for the rate
     :math:`O(\log t / t^2)`, because the noise of old gradients is averaged too.
 
     Parameters
     ----------
     power : float
-        Growth of the sample.
+        Exponent of the growth of the sample size.
 
     Examples
     --------
@@ -95,6 +95,6 @@ class Growing(Sampling):
         positive("Growing(power=...)", self.power)
 
     def size(self, t: int, n: int) -> int:
-        if self.power * math.log(t) >= math.log(n):  # before a power of t can overflow
+        if self.power * math.log(t) >= math.log(n):  # avoids overflow of the power
             return n
         return min(math.ceil(math.pow(t, self.power)), n)

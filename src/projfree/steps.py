@@ -1,8 +1,8 @@
-"""Step rules: how far a solver goes.
+"""Step rules: the step sizes of solvers.
 
-A `StepRule` chooses the step from the first point of a hull to the second, for methods of Frank and Wolfe; a
-`GradientStep` the length of a projected gradient step. Rules are frozen dataclasses; what they remember from one
-iteration to the next is one number, which the solver keeps in its state.
+A `StepRule` chooses the step from the first point of a hull to the second, for Frank-Wolfe methods. A `GradientStep`
+chooses the length of a projected gradient step. Rules are frozen dataclasses; the one number that they need from the
+previous iteration, ``memory``, is stored in the state of the solver.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from projfree.objectives.base import Evaluation, SmoothFunction
 from projfree.objectives.hull import Hull
 from projfree.objectives.rounding import ROUNDING, is_rounding
 
-#: Trials of a search at most: a curvature grows, or a step falls, by 2^60, more than the digits of a float.
+#: Maximum number of trials of a search: the curvature grows by at most 2^60, more than the precision of a float.
 TRIALS = 60
-#: Factors by which an estimate of the curvature grows within, and shrinks between, iterations (Pedregosa et al. 2020).
+#: Factors by which the curvature estimate grows within an iteration and shrinks between them (Pedregosa et al. 2020).
 RAISE, RELAX = 2.0, 0.9
-#: The least curvature: a step with it is still a finite number.
+#: Smallest curvature for which the step is finite.
 TINY = float(np.finfo(float).tiny)
 Project = Callable[[Array], Array]
-#: What a step leads to: a point, the step size, and what the rule remembers.
+#: Result of a step: the new point, the step size and the new memory of the rule.
 StepResult = tuple[Point, float, float]
 
 
 class StepRule(ABC):
-    """Chooses how far to go from the first point of a hull to the second."""
+    """Base class of rules for the step from the first point of a hull to the second."""
 
     @abstractmethod
     def __call__(self, t: int, hull: Hull, memory: float) -> tuple[float, float]:
-        """The step in [0, 1] and the new memory (NaN in the beginning)."""
+        """Return the step in [0, 1] and the new memory; ``memory`` is NaN in the first iteration."""
 
 
 class Schedule(StepRule):
-    """A rule that looks at nothing but the iteration, and so can also weight an average of gradients."""
+    """Base class of rules that depend only on the iteration, so that they can also define averages of gradients."""
 
     @abstractmethod
     def weight(self, t: int) -> float:
-        """The step of iteration t = 1, 2, ...; the first is 1."""
+        """Return the step of iteration t = 1, 2, ...; the first is 1."""
 
     def __call__(self, t: int, hull: Hull, memory: float) -> tuple[float, float]:
         return self.weight(t), memory
@@ -53,12 +53,12 @@ class Schedule(StepRule):
 
 @dataclass(frozen=True)
 class OpenLoop(Schedule):
-    r""":math:`\gamma_t = \ell / (t + \ell - 1)`; :math:`\ell = 2` is the classical :math:`2 / (t + 1)`.
+    r"""The step :math:`\gamma_t = \ell / (t + \ell - 1)`; :math:`\ell = 2` is the classical :math:`2 / (t + 1)`.
 
     Parameters
     ----------
     ell : float
-        Larger values forget the past sooner and, where f allows it, converge like :math:`t^{-\ell}`.
+        Larger values discount old vertices faster and, for suitable f, converge at the rate :math:`t^{-\ell}`.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class OpenLoop(Schedule):
 
 @dataclass(frozen=True)
 class LogAdaptive(Schedule):
-    r""":math:`\gamma_t = \ell_t / (t + \ell_t - 1)` with :math:`\ell_t = 2 + \log(t + 1)`.
+    r"""The step :math:`\gamma_t = \ell_t / (t + \ell_t - 1)` with :math:`\ell_t = 2 + \log(t + 1)`.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class LogAdaptive(Schedule):
 
 @dataclass(frozen=True)
 class LastGradient(Schedule):
-    """The weight one: an average with this weight is the last gradient alone (the paper's option B).
+    """The constant weight one, with which an average is the last gradient (option B of the paper).
 
     Examples
     --------
@@ -106,10 +106,10 @@ class LastGradient(Schedule):
 
 @dataclass(frozen=True)
 class ExactLineSearch(StepRule):
-    """The minimiser of f on the segment: closed form for quadratics, else a bracketed search on the images.
+    """The minimiser of f on the segment, in closed form for quadratics, else by a bracketed search on the predictions.
 
-    For a function that is not convex it is the lowest of geometrically spaced steps, polished, and never higher
-    than where the segment starts.
+    For a non-convex function, the best of geometrically spaced steps is refined; its value is at most that at the start
+    of the segment.
 
     Examples
     --------
@@ -126,14 +126,14 @@ class ExactLineSearch(StepRule):
 
 @dataclass(frozen=True)
 class ShortStep(StepRule):
-    r""":math:`\gamma = \min(1, \langle g, w - v\rangle / (L\|v - w\|^2))` (option B of the paper's Algorithm 1).
+    r"""The step :math:`\min(1, \langle g, w - v\rangle / (L\|v - w\|^2))` (option B of Algorithm 1 of the paper).
 
     Parameters
     ----------
     L : float, optional
-        The smoothness constant of f. Without it the curvature along the segment is bounded from the images,
-        :math:`L_\ell\,\mathrm{mean}((A(v - w))^2)`, which needs no constant, is never larger than
-        :math:`L\|v - w\|^2`, and costs the image of v.
+        The smoothness constant of f. By default the curvature along the segment is bounded by
+        :math:`L_\ell\,\mathrm{mean}((A(v - w))^2)`, which is at most :math:`L\|v - w\|^2` and costs the predictions
+        of v.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class ShortStep(StepRule):
 
 @dataclass(frozen=True)
 class Backtracking(StepRule):
-    r"""A short step with an estimate M of the smoothness: raised until f lies below the quadratic of its model.
+    r"""A short step with an estimate M of the smoothness, increased until f is below its quadratic upper bound.
 
     .. math:: f(w + \gamma(v - w)) \le f(w) - \gamma\,\mathrm{gap} + \tfrac12\gamma^2 M\|v - w\|^2
 
@@ -182,7 +182,7 @@ class Backtracking(StepRule):
         if gap <= 0.0 or length <= 0.0:
             return 0.0, memory
         value = hull.value(np.zeros(1))
-        # In the beginning: the curvature that makes the first trial a tenth of the way.
+        # In the first iteration, choose M so that the trial step is 0.1.
         M = memory * RELAX if memory > 0.0 else 10.0 * gap / length
         for _ in range(TRIALS):
             gamma = min(1.0, gap / (M * length))
@@ -195,11 +195,11 @@ class Backtracking(StepRule):
 
 
 class GradientStep(ABC):
-    """Chooses the length of a gradient step and takes it."""
+    """Base class of rules for projected gradient steps."""
 
     @abstractmethod
     def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> StepResult:
-        """The projected point of a step from an evaluated one, the length, and the new memory (NaN at first)."""
+        """Return the projected point, the step length and the new memory; ``memory`` is NaN in the first iteration."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class InverseSmoothness(GradientStep):
     Parameters
     ----------
     L : float, optional
-        The smoothness constant; without it the objective's own upper bound, computed once.
+        The smoothness constant. By default an upper bound from the objective, computed once.
 
     Examples
     --------
@@ -233,12 +233,12 @@ class InverseSmoothness(GradientStep):
 
 @dataclass(frozen=True)
 class InverseSqrt(GradientStep):
-    r"""The step :math:`\eta_t = c / \sqrt{t}`, which also converges under noise.
+    r"""The step :math:`\eta_t = c / \sqrt{t}`, which also converges for stochastic gradients.
 
     Parameters
     ----------
     scale : float, optional
-        The constant c; without it 1/L of the objective.
+        The constant c. By default 1/L of the objective.
 
     Examples
     --------
@@ -263,11 +263,11 @@ class InverseSqrt(GradientStep):
 
 @dataclass(frozen=True)
 class BacktrackingGradient(GradientStep):
-    r"""The step 1/M, with M raised until :math:`f(x^+) \le f(x) + \langle g, x^+ - x\rangle + \tfrac M2\|x^+ - x\|^2`.
+    r"""The step 1/M; M grows until :math:`f(x^+) \le f(x) + \langle g, x^+ - x\rangle + \tfrac M2\|x^+ - x\|^2`.
 
     Notes
     -----
-    Needs all rows, and one more read an iteration for the value at the new point.
+    The rule does not support sampling, and needs one more read per iteration for the value at the new point.
 
     Examples
     --------
@@ -296,15 +296,15 @@ def _projected(f: SmoothFunction, here: Evaluation, project: Project, move: Arra
 
 
 def _curvature(f: SmoothFunction, here: Evaluation) -> float:
-    """The smoothness, and for a function that is constant up to rounding one at which a step is still a number."""
+    """Return the smoothness constant; for a numerically constant f, a tiny number for which the step is finite."""
     return max(f.smoothness(), TINY * max(1.0, size(here.slope.gradient)))
 
 
 def _below_model(f: SmoothFunction, here: Evaluation, new: Point, M: float) -> bool:
-    """Whether f at the new point lies below the quadratic with curvature M around an evaluated one.
+    """Return whether f at the new point is below the quadratic model with curvature M at an evaluated point.
 
-    Differences of values that are all rounding would raise M without end. There the change of the gradient tells the
-    curvature along the step, at one more read.
+    If the difference of the values is of rounding size, the curvature along the step is computed from the difference of
+    the gradients, at the cost of one more read; otherwise M would grow without bound.
     """
     g, step, value = here.slope.gradient, new.w - here.point.w, here.value
     slope, curvature = inner(g, step), M * square(step)

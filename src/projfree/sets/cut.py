@@ -1,4 +1,4 @@
-"""What balls and polytopes that are cut by linear constraints share: bounds from multipliers, and feasible points."""
+"""Base class of balls and polytopes with linear constraints: bounds from multipliers, and feasible points."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from projfree.sets.rows import Rows, joined
 from projfree.sets.shifted import Shifted
 from projfree.sets.unpenalized import WithUnpenalized
 
-#: So many rows of a conflict are named.
+#: Maximum number of conflicting rows listed in an error message.
 NAMED = 5
-#: A proof that no point is inside of all rows makes equalities of those with more than this part of the largest
-#: multiplier.
+#: If the inequalities have no strict interior, those with a multiplier above this fraction of the largest one in the
+#: proof become equalities.
 SHARE = 0.02
 
 
 class InfeasibleError(ValueError):
-    """No point of the ball satisfies all rows.
+    """Error raised if no point of the ball satisfies all rows.
 
     Attributes
     ----------
     multipliers : ndarray
-        One number for each row. The rows, multiplied by these and added up, ask for a product with w that is larger
-        than any that the ball has (Farkas): anyone can check it without data.
+        One multiplier per row. The sum of the rows with these multipliers is a constraint on w that no point of the
+        ball satisfies (Farkas), which can be verified without data.
     names : tuple of str
-        What the rows of the conflict say.
+        Descriptions of the conflicting rows.
 
     Examples
     --------
@@ -56,23 +56,23 @@ class InfeasibleError(ValueError):
 
 
 class Cut(ABC):
-    r"""The set :math:`\{w \in C : l \le M w \le u\}` for points of one shape, rows scaled to Euclidean length one.
+    r"""The set :math:`\{w \in C : l \le M w \le u\}` for points of one shape, with rows normalised to Euclidean norm 1.
 
-    Points are vectors, and multipliers are those of the scaled rows unless it says otherwise. Rows of zeros and bounds
-    that nothing in the ball comes near to become rows without bounds.
+    Points are vectors, and multipliers are those of the normalised rows unless stated otherwise. Bounds of zero rows
+    and bounds that no point of the ball attains are removed.
 
     Attributes
     ----------
     rows : JoinedRows
-        The rows as they were given.
+        The original rows.
     M, lower, upper, equal : sparse array, ndarrays
-        The scaled ones, and which of them are equalities.
+        The normalised rows and their bounds, and the mask of equalities.
     radius : float
-        A length that the ball has about its own centre.
+        The largest Euclidean norm in the ball, relative to its centre.
     free : ndarray of bool
-        Entries that are not in the ball.
+        Mask of the entries that are not in the ball.
     interior : ndarray
-        A point inside of the ball and of all inequalities.
+        A point in the interior of the ball and of all inequalities.
     """
 
     def __init__(self, ball: ConstraintSet, rows: tuple[Rows, ...], shape: Shape) -> None:
@@ -105,32 +105,32 @@ class Cut(ABC):
 
     @abstractmethod
     def _find_interior(self) -> None:
-        """Find a point inside of the ball and of all inequalities, on the equalities, or raise `InfeasibleError`.
+        """Compute an interior point of the ball and the inequalities, on the equalities, or raise `InfeasibleError`.
 
-        Rows that hold with equality wherever all others hold become equalities.
+        Inequalities that hold with equality at every feasible point become equalities.
         """
 
     @property
     def centre(self) -> Array:
-        """Where runs begin."""
+        """The default start of a run."""
         return self.interior.copy()
 
     @abstractmethod
     def gauge(self, w: Array) -> float:
-        """A convex function, at most one inside of the ball."""
+        """Return a convex function of ``w`` that is at most one exactly on the ball."""
 
     @abstractmethod
     def linear(self, g: Array, y: Array) -> tuple[Array, Array]:
-        """A minimiser of the linear function g over the set, and multipliers of the rows; y are those to begin at."""
+        """Return a minimiser of <g, w> over the set and multipliers of the rows, given initial multipliers y."""
 
     # ------------------------------------------------------------ bounds from multipliers
 
     def scaled(self, y: Array | None) -> Array:
-        """Multipliers of the scaled rows from those of the rows as they were given."""
+        """Return the multipliers of the normalised rows, given those of the original rows."""
         return np.zeros(len(self.length)) if y is None else y * self.length
 
     def given(self, y: Array) -> Array:
-        """Multipliers of the rows as they were given, with the signs that their bounds allow."""
+        """Return the multipliers of the original rows, with signs corrected to those that the bounds allow."""
         lower, upper = self.rows.lower, self.rows.upper
         for proof in reversed(self.implied):
             wrong = ((y < 0.0) & (lower == -np.inf) & (proof > 0.0)) | ((y > 0.0) & (upper == np.inf) & (proof < 0.0))
@@ -139,7 +139,7 @@ class Cut(ABC):
         return np.where((y > 0.0) & (upper == np.inf) | (y < 0.0) & (lower == -np.inf), 0.0, y) / self.length
 
     def support(self, g: Array, y: Array) -> float:
-        """An upper bound on the largest product with g, from given multipliers of the given rows, rounded up."""
+        """Return an upper bound on the support of g, rounded up, from multipliers y of the original rows."""
         some, rows = np.flatnonzero(y), self.rows
         terms = y[some] * np.where(y[some] > 0.0, rows.upper[some], rows.lower[some])
         if not np.isfinite(terms).all():
@@ -152,12 +152,12 @@ class Cut(ABC):
         return cost + inner + error * (1.0 + 8 * UNIT)
 
     def least(self, g: Array, y: Array) -> float:
-        """A lower bound on the linear function g over the set, from any multipliers, but for rounding."""
+        """Return a lower bound on <g, w> over the set from any multipliers, up to rounding."""
         cost = float(y @ np.where(y > 0.0, self.upper, np.where(y < 0.0, self.lower, 0.0)))
         return -cost - float(self.ball.support(-(g + self.M.T @ y).reshape(self.shape)))
 
     def infeasible(self, y: Array) -> InfeasibleError | None:
-        """The error that scaled multipliers prove, None where they prove nothing or no more than rounding."""
+        """Return an `InfeasibleError` if the multipliers prove that the set is empty, beyond rounding, else None."""
         given, zero = self.given(y), np.zeros_like(self.offset)
         given = given / max(float(np.abs(given).max()), np.finfo(np.float64).tiny)
         proved = self.least(zero, y) > 1e-13 * self.radius and self.support(zero, given) < 0.0
@@ -175,7 +175,7 @@ class Cut(ABC):
         )
 
     def tie(self, y: Array) -> bool:
-        """Make equalities of the rows that a proof with multipliers y uses; whether there were any new ones."""
+        """Convert the rows with large multipliers y to equalities; return whether any row was converted."""
         new = (np.abs(y) > SHARE * np.abs(y).max(initial=0.0)) & ~self.equal
         at = np.where(y > 0.0, self.upper, self.lower)
         self.implied.append(y)
@@ -186,22 +186,22 @@ class Cut(ABC):
     # ------------------------------------------------------------ feasible points
 
     def residual(self, t: Array) -> Array:
-        """By how much the values t of the rows exceed their bounds, negative below."""
+        """Return the violation of the bounds by the row values t, negative below the lower bound."""
         return np.asarray(t - np.clip(t, self.lower, self.upper))
 
     def rounding(self, sizes: Array) -> Array:
-        """What rounding may change of the rows, several times, at a point with entries of these sizes."""
+        """Return a generous bound on the rounding error of the rows at a point whose entries have these sizes."""
         several = np.diff(self.M.indptr) > 1  # a product of one term has the right sign
         largest = np.maximum(*(np.where(np.isfinite(b), np.abs(b), 0.0) for b in (self.lower, self.upper)))
         shared = abs(self.M) @ np.abs(self.offset) + np.where(several, abs(self.M) @ sizes, 0.0)
         return np.asarray(16.0 * UNIT * (shared + largest))
 
     def room(self, noise: Array) -> Array:
-        """How far inside of its bound an active row is to be, so that rounding does not carry it out."""
+        """Return the distance of active rows from their bounds that keeps them feasible despite rounding."""
         return np.where(self.equal, 0.0, np.minimum(2.0 * noise, 0.1 * (self.upper - self.lower)))
 
     def onto(self, w: Array, rows: Array, values: Array) -> Array:
-        """The nearest point at which some rows have the given values, as far as they can have them together."""
+        """Project w onto the points at which the selected rows have the given values, in the least-squares sense."""
         rows = np.flatnonzero(rows)
         if not len(rows):
             return w
@@ -212,7 +212,7 @@ class Cut(ABC):
         return np.asarray(w)
 
     def pulled(self, v: Array, noise: Array) -> Array:
-        """The point as far towards the interior one as the ball and all inequalities ask for, the noise included."""
+        """Move v towards the interior point until the ball and all inequalities hold with the margin ``noise``."""
         q, a = self.interior, 0.0
         t, s = self.M @ v, self.M @ q
         for excess, inside in (
@@ -227,14 +227,14 @@ class Cut(ABC):
             a += (1.0 - a) * min(1.0, max((gauge - most) / max(gauge - rest, UNIT), UNIT))
             gauge = self.gauge(v + a * (q - v))
         v = np.asarray(v + min(a, 1.0) * (q - v))
-        fixed = np.flatnonzero(self.equal & (np.diff(self.M.indptr) == 1))  # rows of one entry can hold exactly
+        fixed = np.flatnonzero(self.equal & (np.diff(self.M.indptr) == 1))  # one nonzero entry: can hold exactly
         at = self.M.indptr[fixed]
         v[self.M.indices[at]] = self.lower[fixed] * self.M.data[at]
         return v
 
 
 def _unit_rows(A: Any) -> tuple[Any, Array]:
-    """The rows over their Euclidean lengths, and these, also where squares would leave the range of floating point."""
+    """Return the rows normalised to Euclidean norm 1, and the norms, without overflow or underflow."""
     M, each = A.copy(), np.diff(A.indptr)
     largest = abs(A).max(axis=1).toarray().ravel()
     M.data = M.data / np.repeat(np.where(largest > 0.0, largest, 1.0), each)
@@ -244,7 +244,7 @@ def _unit_rows(A: Any) -> tuple[Any, Array]:
 
 
 def spd_inverse(gram: Array) -> Callable[[Array], Array]:
-    """The product of the inverse, or of the pseudo-inverse, of a Gram matrix with a vector."""
+    """Return a function that multiplies a vector by the inverse, or pseudo-inverse, of a Gram matrix."""
     inverse = cholesky_inverse(gram) if len(gram) else None
     if inverse is None:
         pseudo = np.linalg.pinv(gram, rcond=1e-12, hermitian=True) if len(gram) else gram

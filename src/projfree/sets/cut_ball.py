@@ -1,12 +1,12 @@
 r"""Convex quadratics over a ball cut by linear constraints, :math:`\min\{q(w) : \|w\| \le r,\ l \le M w \le u\}`.
 
-The method of multipliers (Hestenes 1969, Powell 1969) with the ball kept as it is: each subproblem
+The method of multipliers (Hestenes 1969, Powell 1969) for the rows, with the ball as a constraint. Each subproblem
 
 .. math:: \min_{\|w\| \le r} q(w) + \tfrac\rho2 \operatorname{dist}^2\bigl(M w + y/\rho, [l, u]\bigr)
 
-is solved by a semismooth Newton method, which calls the ball's own solver for quadratics with the rows that are
-outside their bounds added to the matrix. The new multipliers are :math:`\rho` times the residuals, and a point is made
-feasible by a step onto the active rows and a short one towards an interior point.
+is solved by a semismooth Newton method: the solver for quadratics over the ball is called with the violated rows added
+to the matrix. The new multipliers are :math:`\rho` times the residuals. A point is made feasible by a projection onto
+the active rows and a short step towards an interior point.
 """
 
 from __future__ import annotations
@@ -27,31 +27,32 @@ from projfree.sets.lp import LpBall
 from projfree.sets.quadratic import minimise_model
 from projfree.sets.unpenalized import WithUnpenalized
 
-#: The first penalty next to the mean of the diagonal of the matrix, and the factor by which it grows where the residual
-#: does not fall by it.
+#: Initial penalty relative to the mean of the diagonal of H. It is multiplied by GROWTH unless the residual decreases
+#: by that factor.
 PENALTY, GROWTH = 10.0, 10.0
-#: Subproblems at most, and steps in each: both are a few.
+#: Maximum number of subproblems, and of steps in each; a few suffice.
 ROUNDS = 60
-#: Rounds without progress after which only rounding is left.
+#: Number of consecutive rounds without progress after which the method stops.
 IDLE = 4
-#: Curvatures with which linear functions are minimised, and the gap that is small enough, relatively.
+#: Relative curvatures for the minimisation of linear functions, and its relative tolerance on the gap.
 FLATNESS, LINEAR = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-5, 1e-6, 1e-6), 1e-12
-#: A point with this gauge lies on the sphere: half of the digits.
+#: A point with at least this gauge counts as a boundary point: half of the digits.
 ON_SPHERE = 1.0 - 1e-8
-#: Distances from the bounds, relative to the radius, that an interior point is looked for with.
+#: Distances of an interior point from the bounds, relative to the radius, in the order in which they are tried.
 MARGINS = (0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
 
 class CutBall(Cut):
-    """A norm ball that has a solver for quadratics, and rows."""
+    """The intersection of linear constraints and a norm ball that has a solver for quadratics."""
 
     def minimise(self, H: Array, b: Array, start: Array, y: Array, share: float = 1e-4) -> tuple[Array, Array]:
-        """A feasible point with nearly the least q(w) = <w, H w> / 2 - <b, w>, and multipliers of the rows.
+        """Return a feasible approximate minimiser of q(w) = <w, H w> / 2 - <b, w>, and multipliers of the rows.
 
-        It ends when the Frank-Wolfe gap is at most this share of that at ``start`` with the multipliers y, or rounding.
+        The method stops when the Frank-Wolfe gap is below ``share`` times that at ``start`` with the multipliers y, or
+        of rounding size.
         """
         g = H @ start - b
-        # Multipliers are about as large as the gradient, and residuals are to be smaller than the ball.
+        # Multipliers are about as large as the gradient, and residuals should be smaller than the radius.
         scale = max(float(np.mean(H.diagonal())), 0.1 * float(np.linalg.norm(g)) / self.radius, 1e-300)
         rho, w, last, idle = PENALTY * scale, start, math.inf, 0
         best, multipliers = start, y
@@ -77,7 +78,7 @@ class CutBall(Cut):
         return best, multipliers
 
     def linear(self, g: Array, y: Array) -> tuple[Array, Array]:
-        """By quadratics that are ever flatter, each around the last point."""
+        """Minimise <g, w> by a proximal point method with decreasing curvature."""
         size = float(np.linalg.norm(g))
         if size == 0.0:
             return self.centre, np.zeros_like(y)
@@ -93,17 +94,20 @@ class CutBall(Cut):
         return x, y
 
     def fitted(self, g: Array, w: Array, y: Array) -> Array:
-        """Multipliers of the rows that y uses for which the gradients at w cancel best, that of the ball included."""
+        """Return the multipliers of the active rows that best satisfy stationarity at w, by least squares.
+
+        The multiplier of the ball is eliminated.
+        """
         active = np.flatnonzero(self.equal | (y != 0.0))
         rows, normal = self.M[active], self._normal(w)
-        inner = rows @ normal  # the normal is taken out of the rows
+        inner = rows @ normal  # project the normal out of the rows
         inverse, fit = spd_inverse((rows @ rows.T).toarray() - np.outer(inner, inner)), np.zeros(len(active))
         for _ in range(2):
             rest = -g - rows.T @ fit
             fit = fit + inverse(rows @ rest - inner * float(normal @ rest))
         found = np.zeros_like(y)
         found[active] = np.where(self.equal[active] | (fit * y[active] > 0.0), fit, 0.0)
-        for proof in self.implied:  # rows that nothing is inside of may need multipliers without end
+        for proof in self.implied:  # multipliers are unbounded without a strict interior
             size, bound = float(np.linalg.norm(g)), self.least(g, found)
             while (more := self.least(g, found + size * proof)) > bound:
                 found, bound, size = found + size * proof, more, GROWTH * size
@@ -111,7 +115,7 @@ class CutBall(Cut):
 
     @property
     def centre(self) -> Array:
-        """The centre of the ball, moved into the set: Newton steps from deep inside of wide rows may be poor."""
+        """The centre of the ball, made feasible; Newton steps from a point deep in the interior may be poor."""
         near = self.onto(np.ravel(self.ball.centre(self.shape)), self.equal, self.lower)
         return self.pulled(near, self.noise)
 
@@ -123,7 +127,7 @@ class CutBall(Cut):
         return norm
 
     def _normal(self, w: Array) -> Array:
-        """The direction of the gradient of the gauge on the sphere; zero inside of it and of balls with corners."""
+        """Return the unit normal at a boundary point of a smooth ball, else zero."""
         structure, normal, inside = self.inner.structure(self.inner_shape), np.zeros_like(w), ~self.free
         if structure.lp is not None and 1.0 < structure.lp.p < math.inf and self.gauge(w) >= ON_SPHERE:
             weights = 1.0 if structure.weights is None else np.ravel(structure.weights)
@@ -134,7 +138,7 @@ class CutBall(Cut):
     # ------------------------------------------------------------ subproblems
 
     def _subproblem(self, H: Array, b: Array, w: Array, shift: Array, rho: float) -> Array:
-        """The minimiser over the ball of q and the penalty of the rows at values shifted by multipliers."""
+        """Return the minimiser over the ball of q plus the penalty of the rows at the values ``M w + shift``."""
         before = None
         for _ in range(ROUNDS):
             t = self.M @ w + shift
@@ -151,7 +155,7 @@ class CutBall(Cut):
         return w
 
     def _line(self, H: Array, b: Array, w: Array, move: Array, t: Array, rho: float) -> float:
-        """The best step length between 0 and 1 along a move."""
+        """Return the step length in [0, 1] along ``move`` that minimises the penalised objective."""
         along, image = self.M @ move, H @ move
         slope, curvature = float(move @ (H @ w - b)), float(move @ image)
 
@@ -169,7 +173,7 @@ class CutBall(Cut):
     # ------------------------------------------------------------ feasible points
 
     def _restored(self, w: Array, y: Array) -> Array:
-        """A feasible point near to w: on the equalities and rows with a multiplier, then as far inside as needed."""
+        """Return a feasible point near w: project onto the active rows, then move towards the interior point."""
         room = self.room(self.noise)
         v = self.onto(w, self.equal | (y != 0.0), np.where(y > 0.0, self.upper - room, self.lower + room))
         if np.any(np.abs(self.residual(self.M @ v))[self.equal] > self.noise[self.equal]):  # too many rows were active
@@ -189,9 +193,10 @@ class CutBall(Cut):
                 return
 
     def _nearest(self, near: Array, margin: float) -> tuple[Array, Array, bool]:
-        """A point near to a given one that keeps a distance, multipliers, and whether it keeps half of it.
+        """Return a point close to ``near`` with a relative distance from the bounds, multipliers, and a success flag.
 
-        Raises InfeasibleError if the multipliers prove that no point satisfies the rows.
+        The flag is true if the distance is at least half of ``margin``. Raises InfeasibleError if the multipliers prove
+        that no point satisfies the rows.
         """
         slack, inner = np.minimum(margin * self.radius, 0.3 * (self.upper - self.lower)), copy(self)
         slack[self.equal] = 0.0

@@ -1,8 +1,8 @@
-r"""Linear functions over a polytope cut by linear constraints, by the simplex method of HiGHS.
+r"""Linear programs over a polytope with linear constraints, by the simplex method of HiGHS.
 
-The polytope is :math:`\{w : \sum_j c_j |w_j| \le r\}`, the part of it without negative entries, a simplex or a box. The
-multipliers of the rows prove a bound whatever the tolerances of the method are, and a vertex is computed once more from
-the rows that are active at it, so that it is feasible to rounding.
+The polytope is :math:`\{w : \sum_j c_j |w_j| \le r\}`, its nonnegative part, a simplex or a box. The bound from the
+multipliers of the rows is valid for any tolerance of the method. The vertex is recomputed from its active rows, so that
+it is feasible to rounding.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from projfree.sets.cut import Cut
 from projfree.sets.rows import Rows
 from projfree.sets.shifted import Shifted
 
-#: Tolerances of HiGHS on rows and on reduced costs, next to numbers of about unit size.
+#: Absolute tolerance of HiGHS on rows and on reduced costs, for numbers of about unit size.
 TOLERANCE = 1e-10
-#: An entry, or a distance to a bound, that is smaller than this next to the largest entry counts as zero.
+#: Tolerance, relative to the largest entry, below which an entry or a distance to a bound counts as zero.
 ACTIVE = 1e-9
-#: The largest and the smallest distance of an interior point from the bounds, relative to the radius.
+#: Largest and smallest distance of an interior point from the bounds, relative to the radius.
 MARGIN, LEAST_MARGIN = 0.3, 1e-7
-#: The least width of rows, relative to the radius, that the distance from the bounds is next to: HiGHS drops numbers
-#: below 1e-9.
+#: Smallest gap between the bounds of a row, relative to the radius, that scales the distance of an interior point:
+#: HiGHS drops coefficients below 1e-9.
 LEAST_ROOM = 1e-6
 
 
 class CutPolytope(Cut):
-    """A polytope and rows."""
+    """The intersection of a polytope and linear constraints."""
 
     def __init__(self, ball: ConstraintSet, rows: tuple[Rows, ...], shape: Shape, low: Array, high: Array) -> None:
         inner = ball.ball if isinstance(ball, Shifted) else ball
@@ -45,12 +45,12 @@ class CutPolytope(Cut):
         if size == 0.0:
             return self.centre, np.zeros_like(y)
         x, y, _ = self._solve(g / size, self.equal)
-        # Rounding is relative to the vertex, so that zeros stay zeros.
+        # The rounding error is relative to the vertex, so that zeros stay zeros.
         noise = self.rounding(np.abs(x))
         return self.pulled(self._vertex(x, y, self.room(noise)), noise), size * y
 
     def gauge(self, w: Array) -> float:
-        """Bounds of entries count as not active where they hold."""
+        """Return the gauge of the ball; bounds on entries only count if they are violated."""
         x, flat = w - self.offset, self.flat
         beyond = float(np.max(np.maximum(x - self.high, self.low - x), initial=0.0))
         norm = 1.0 - 4 * UNIT if flat is None or flat.tight else flat.norm(x) / flat.radius
@@ -58,7 +58,7 @@ class CutPolytope(Cut):
 
     def _find_interior(self) -> None:
         zero, one = np.zeros_like(self.offset), np.ones_like(self.lower)
-        # The smallest number by which all bounds must be moved; at rounding size it is zero.
+        # Minimise the relaxation of all bounds; it is zero, up to rounding, for a feasible set.
         _, y, _ = self._solve(zero, self.equal & False, (1.0, -one, (0.0, np.inf)))
         if error := self.infeasible(y):
             raise error
@@ -72,16 +72,16 @@ class CutPolytope(Cut):
     def _solve(
         self, g: Array, equal: Array, extra: tuple[float, Array, tuple[float, float]] | None = None
     ) -> tuple[Array, Array, float]:
-        """A minimiser of g about the centre of the ball, multipliers of the rows, and the value of an extra variable.
+        """Return a minimiser of g, relative to the centre, multipliers of the rows and the value of an extra variable.
 
-        That variable has a cost, a coefficient by which it is added to each row on either side, and bounds.
+        The variable ``extra`` is given by its cost, its coefficient in each row, and its bounds.
         """
         import scipy.sparse as sp
         from scipy.optimize import linprog
 
         flat, at = self.flat, self.M @ self.offset
         lower, upper = self.lower - at, self.upper - at
-        signed = flat is not None and flat.signed  # the positive and the negative parts of entries
+        signed = flat is not None and flat.signed  # split entries into positive and negative parts
         M = sp.csr_array(sp.hstack([self.M, -self.M])) if signed else self.M
         low, high, n = self.low, self.high, len(g)
         if signed:
@@ -120,7 +120,7 @@ class CutPolytope(Cut):
         return found.x[:n] - found.x[n : 2 * n] if signed else found.x[:n], y, float(found.x[-1])
 
     def _vertex(self, x: Array, y: Array, room: Array | float) -> Array:
-        """The vertex anew: entries at their bounds exactly, the others from the active rows."""
+        """Recompute the vertex: set entries at their bounds exactly and solve the active rows for the others."""
         flat, x = self.flat, np.clip(x, self.low, self.high)
         close = ACTIVE * min(self.radius, float(np.abs(x).max(initial=0.0)))
         x = np.where(np.abs(x) <= close, 0.0, x) if flat is not None else x
@@ -143,7 +143,7 @@ class CutPolytope(Cut):
 
 
 def sides(ball: ConstraintSet, shape: Shape) -> tuple[Array, Array] | None:
-    """The bounds of single entries of a polytope about its centre; None of other sets."""
+    """Return the bounds on the entries of a polytope, relative to its centre; None for other sets."""
     inner = ball.ball if isinstance(ball, Shifted) else ball
     structure, d = inner.structure(shape), math.prod(shape)
     flat, lp = structure.group_l1, structure.lp

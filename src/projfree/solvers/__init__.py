@@ -1,4 +1,4 @@
-"""Algorithms: each an `init` and a `step`."""
+"""Solvers: each implements `init` and `step`."""
 
 from projfree.lazy_import import lazy_names
 

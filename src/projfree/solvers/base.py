@@ -1,4 +1,4 @@
-"""What a solver is: the first state and one step. The loop lives elsewhere."""
+"""Base classes of solvers: the state and one iteration. The loop is in `projfree.run`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ from projfree.sets.constrained import with_best_multipliers
 if TYPE_CHECKING:
     from projfree.solvers.pairwise import ActiveSet
 
-#: A full step must bring this part of the decrease that the gradient predicts, as Armijo's rule asks.
+#: Fraction of the decrease predicted by the gradient that a full step must attain (Armijo's rule).
 ARMIJO = 0.1
-#: A step that brings less than this part of the gap is compared with one towards the vertex: where the curvature jumps,
-#: as that of Huber's loss does, Newton's steps may fail for ever.
+#: A Newton step that decreases f by less than this fraction of the gap is compared with a Frank-Wolfe step: with a
+#: discontinuous curvature, as of Huber's loss, Newton steps may fail repeatedly.
 POOR = 1e-3
 
 
 class GapBound(NamedTuple):
-    """The Frank-Wolfe gap at a point, the lower bound that the tangent there proves, and the allowance in the bound.
+    """The Frank-Wolfe gap at a point, the lower bound from the tangent, and its allowance for rounding errors.
 
-    The tangent of a function that is not convex proves nothing: the bound is then minus infinity. Over a `Constrained`
-    set the bound is that of the multipliers.
+    For a non-convex function the bound is minus infinity. Over a `Constrained` set the bound uses the multipliers.
     """
 
     gap: float
@@ -41,26 +40,26 @@ class GapBound(NamedTuple):
 
     @classmethod
     def of(cls, ball: ConstraintSet, here: Evaluation, convex: bool = True, *multipliers: Array | None) -> GapBound:
-        """From one support of the set, with the best of some multipliers where its rows need them."""
+        """Compute the gap and the bound at ``here`` from one support; use the best of the multipliers for the rows."""
         m, ball = here.slope, with_best_multipliers(ball, here.slope.gradient, here.point.w, *multipliers)
         support = ball.support(-m.gradient)
         bound, allowance = m.minimum(ball, support) if convex else (-math.inf, 0.0)
-        # A derivative in the intercept lowers the bound as well, which is no rounding.
+        # With a nonzero derivative in the intercept, the allowance contains more than rounding errors.
         allowance = 0.0 if here.rest is not None else allowance
         return cls(inner(m.gradient, here.point.w) + support, bound, allowance, getattr(ball, "multipliers", None))
 
     @property
     def within_rounding(self) -> bool:
-        """Whether the bound is lowered by more than twice the gap anyway, so that no step can gain anything."""
+        """Whether the allowance for rounding errors exceeds twice the gap, so that a step cannot improve the bound."""
         return self.gap < 0.5 * self.allowance
 
 
 @dataclass(frozen=True)
 class State:
-    """Where a solver stands after iteration ``t``, and what its last step found.
+    """State of a solver after iteration ``t``, with the results of the last step.
 
-    The run records the values of the iterates before and after a step where they are known, averages the tangents of
-    ``evaluation`` for bounds of its own, and turns ``m`` and ``oracle_result`` into one more bound.
+    The run records the known values of the iterates, and computes lower bounds from averages of the tangents of
+    ``evaluation`` and from ``m`` and ``oracle_result``.
 
     Attributes
     ----------
@@ -73,24 +72,24 @@ class State:
     gamma : float
         The last step size.
     memory : float
-        The number that a step rule keeps from one iteration to the next.
+        The number that a step rule stores between iterations.
     m : Minorant or None
-        The minorant, a tangent or an average of tangents, whose minimiser over the set the oracle returned last.
+        The minorant (a tangent or an average of tangents) that the last oracle call minimised.
     evaluation : Evaluation or None
-        The evaluation of the last step, with its tangent, which is an estimate where rows were sampled. A checkpoint
-        drops it, in the running solver as well.
+        The evaluation of the last step with its tangent, an estimate if rows were sampled. It is dropped when a
+        checkpoint is written, also in the running solver.
     oracle_result : OracleResult or None
-        The last result of the oracle, from which the next call starts. A checkpoint drops it as well.
+        The last result of the oracle, the warm start of the next call. A checkpoint drops it as well.
     bound : GapBound or None
-        The bound that the tangent of ``evaluation`` proves. A solver that gives it has no use for averages of tangents.
+        The bound from the tangent of ``evaluation``. The run averages no tangents for solvers that set it.
     done : bool
         Whether no step can improve the iterate by more than rounding.
     problem : mapping
-        Fingerprint of the problem that the state belongs to, filled in by the run.
+        Fingerprint of the problem, set by the run.
     solver : Solver or None
-        The solver whose state it is, filled in by the run.
+        The solver, set by the run.
     active_set : ActiveSet or None
-        The few vertices that the iterate is a convex combination of, where the solver keeps them.
+        The vertices whose convex combination is the iterate, if the solver stores them.
     """
 
     t: int
@@ -109,12 +108,12 @@ class State:
 
     @classmethod
     def stored_fields(cls) -> list[str]:
-        """The fields that outlive a run; others may hold data."""
+        """Return the names of the fields that a checkpoint stores; other fields may reference data."""
         return [each.name for each in fields(cls) if not each.metadata.get("transient")]
 
     @property
     def gap(self) -> float:
-        """The Frank-Wolfe gap at ``evaluation``, NaN where the step did not compute it."""
+        """The Frank-Wolfe gap at ``evaluation``, NaN if the step did not compute it."""
         if self.bound is not None:
             return self.bound.gap
         here, result = self.evaluation, self.oracle_result
@@ -124,26 +123,26 @@ class State:
 
 
 class Solver(ABC):
-    """One algorithm, as a frozen dataclass of its settings."""
+    """Base class of solvers, which are frozen dataclasses of their parameters."""
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
-        """Raise an error that says why where the solver cannot run on this problem."""
+        """Raise an error if the solver does not support the problem."""
         ball.check_shape(f.shape)
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> State:
-        """The state before the first iteration."""
+        """Return the state before the first iteration."""
         return State(t=0, x=start, seed=seed)
 
     @abstractmethod
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
-        """One iteration."""
+        """Return the state after one more iteration."""
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
-        """A first state for another set that contains the iterate of ``state``, with what remains true there."""
+        """Return an initial state for another set that contains the iterate, reusing quantities that stay valid."""
         return self.init(f, ball, state.x, state.seed)
 
     def __repr__(self) -> str:
-        """The call that makes this solver, without the settings that have their default."""
+        """Return the call that creates the solver, without parameters at their default."""
         settings = []
         for each in fields(cast("Any", self)):
             default = each.default if each.default_factory is MISSING else each.default_factory()
@@ -153,21 +152,21 @@ class Solver(ABC):
 
 
 def call_oracle(ball: ConstraintSet, g: Array, last: OracleResult | None) -> OracleResult:
-    """The oracle's result for ``g``, started from the last one.
+    """Call the oracle for ``g``, with the warm start of the last result.
 
-    The support is NaN where it would cost a call of its own: the run computes it when it is due.
+    The support is NaN if it needs a separate call; the run computes it when it next checks the gap.
     """
     return OracleResult(*ball.oracle(g, None if last is None else last.warm))
 
 
 def evaluation_at_iterate(f: SmoothFunction, state: State) -> Evaluation:
-    """The evaluation of the iterate: that of the last step where it ended there, else a new one."""
+    """Return the evaluation of the iterate, reusing that of the last step if it is at the iterate."""
     here = state.evaluation
     return here if here is not None and here.point.w is state.x.w else f.evaluate(state.x, keep=True)
 
 
 def step_towards(f: SmoothFunction, here: Evaluation, there: Evaluation, expected: float) -> tuple[Evaluation, float]:
-    """``there`` where f falls enough, else the evaluation of the minimiser on the way; and the step size."""
+    """Return ``there`` if f decreases enough, else the evaluation of the minimiser on the segment, and the step."""
     if is_rounding(there.value - here.value + ARMIJO * expected, here.value):
         return there, 1.0
     hull = f.hull((here.point, there.point), here.slope.gradient)
@@ -178,10 +177,10 @@ def step_towards(f: SmoothFunction, here: Evaluation, there: Evaluation, expecte
 def newton_step(
     f: SmoothFunction, ball: ConstraintSet, here: Evaluation, v: Point, gap: float, *multipliers: Array | None
 ) -> dict[str, Any]:
-    """What changes in a state by a step towards the minimiser ``v`` of a model, given the Frank-Wolfe gap ``gap``.
+    """Return the changed fields of the state after a step towards the minimiser ``v`` of a model.
 
-    Where that brings little, f is minimised on the segment to the vertex of Frank and Wolfe too. The solver is done
-    where neither lowers the value or the gap, or where the gap is rounding.
+    If the decrease is small compared with the Frank-Wolfe gap ``gap``, a Frank-Wolfe step with line search is tried
+    too. The solver is done if neither step decreases the value or the gap, or if the gap is of rounding size.
     """
     x, g = here.point, here.slope.gradient
     new, gamma = step_towards(f, here, f.evaluate(v, keep=True), max(0.0, inner(g, x.w - v.w)))

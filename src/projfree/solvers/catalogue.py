@@ -1,4 +1,4 @@
-"""`SOLVERS`: every solver of the package, for tables and tests, which follow when one is added."""
+"""`SOLVERS`: all solvers of the package, for tables and tests."""
 
 from projfree.lazy_import import exported_classes
 from projfree.solvers.base import Solver

@@ -1,4 +1,4 @@
-"""`plan`: which solver `minimize` uses for a problem, and why."""
+"""`plan`: the solver that `minimize` uses for a problem, and the reason."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from projfree.sets.constrained import Constrained
 from projfree.solvers.base import Solver
 from projfree.steps import Backtracking, BacktrackingGradient, ExactLineSearch
 
-#: Above this many features, the thirty products with a Hessian that Newton's method takes cost less than the matrix.
+#: Above this number of features, the about thirty Hessian products of truncated Newton cost less than the Hessian.
 FEW = 200
-#: The largest number of parameters for which a Hessian is formed: a factorization then takes about a second.
+#: Maximum number of parameters for which the Hessian is formed; its factorization then takes about a second.
 MOST_PARAMETERS = 2_000
-#: Closer to l_1 than this, the curvature of the sphere makes truncated Newton steps slow.
+#: For smaller p, the curvature of the l_p sphere makes truncated Newton steps slow.
 LEAST_P = 1.2
-#: Arrays of the size of a Hessian that solving a quadratic model holds at a time.
+#: Number of arrays of the size of the Hessian in memory when a quadratic model is minimised.
 MATRICES = 7
-#: Files in which control groups of both versions state the memory limit of a container.
+#: Files with the memory limit of a container, for both versions of control groups.
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A problem in one line, the solver that `minimize` uses for it, and the reason in one clause; from `plan`.
+    """The solver that `minimize` chooses for a problem, and the reason; returned by `plan`.
 
     Examples
     --------
@@ -47,12 +47,12 @@ class Plan:
     why: str
 
     def explain(self) -> str:
-        """The problem, the solver and the reason for it, in words."""
+        """Return a description of the problem, the solver and the reason for it."""
         return f"{self.problem}\n  {self.solver!r}: {self.why}"
 
 
 def plan(f: SmoothFunction, ball: ConstraintSet, *, radii: int = 1) -> Plan:
-    """Choose a solver by the structure of the set and of the objective.
+    """Choose a solver from the structure of the set and of the objective.
 
     Parameters
     ----------
@@ -61,13 +61,13 @@ def plan(f: SmoothFunction, ball: ConstraintSet, *, radii: int = 1) -> Plan:
     ball : ConstraintSet
         The set.
     radii : int
-        The number of radii of a path: its solutions share one Gram matrix.
+        The number of radii of a path, whose solutions share one Gram matrix.
 
     Notes
     -----
-    The choice depends on the loss, the set and the shape alone, not on the tolerance or the values of the data. No
-    solver is chosen that would form matrices larger than half of the machine's memory, or than the environment
-    variable ``PROJFREE_MEMORY``, such as ``4GB``, allows.
+    The choice depends only on the loss, the set and the shape, not on the tolerance or the values of the data. Solvers
+    that would form matrices larger than half of the memory of the machine, or than the environment variable
+    ``PROJFREE_MEMORY``, such as ``4GB``, are excluded.
 
     Examples
     --------
@@ -86,13 +86,13 @@ def plan(f: SmoothFunction, ball: ConstraintSet, *, radii: int = 1) -> Plan:
 
 
 def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver, str]:
-    """The first solver of the list that applies, and why."""
+    """Return the first solver that applies, and the reason."""
     own, n, structure = f.structure, f.structure.n, ball.structure(f.shape)
     if isinstance(ball, Constrained) and not structure.polytope and own.hessian and f.convex:
         return solvers.ConstrainedNewton(), "quadratic models over a ball and rows are solved exactly"
     lp, flat, fast = structure.plain_lp, structure.group_l1, structure.projection == "fast"
     d, D, working = f.shape[0], math.prod(f.shape), solvers.WorkingSet.smallest
-    fits = math.isqrt(memory_limit() // (8 * MATRICES))  # the side of the largest matrices
+    fits = math.isqrt(memory_limit() // (8 * MATRICES))  # largest number of rows of a square matrix that fits in memory
     if own.own_rows and structure.projection != "none":
         why = "tasks have few rows each, and the set has a projection"
         if f.convex and own.term_size is None:
@@ -102,14 +102,14 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
     second_order = own.hessian and f.convex
     products = second_order and n is not None and own.predictions and lp is not None and LEAST_P <= lp.p <= 2.0
     if own.quadratic_form and f.convex and fast:
-        side = d if lp is not None or flat is not None else D  # columns share a matrix
+        side = d if lp is not None or flat is not None else D  # the columns share one matrix
         most = FEW if products and radii == 1 else MOST_PARAMETERS
         if second_order and n is not None and flat is not None and radii == 1:
-            most = working  # most entries of the matrix would not be used
+            most = working  # most entries of the matrix would be unused
         if d <= most and (lp is not None or D <= MOST_PARAMETERS) and side <= fits:
             return solvers.Direct(), "the minimum of a quadratic of few features can be computed exactly"
     elif own.hessian and not own.quadratic_form and fast:
-        most = FEW if products or (n is not None and n < D) else D  # models without curvature take long
+        most = FEW if products or (n is not None and n < D) else D  # singular models are slow to minimise
         if f.convex and flat is not None:
             most = working if lp is not None else 0
         if d <= most and min(MOST_PARAMETERS, fits) >= D:
@@ -131,7 +131,7 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
 
 
 def memory_limit() -> int:
-    """Half of the memory of the machine, or of the container, in bytes; or what ``PROJFREE_MEMORY`` says."""
+    """Return ``PROJFREE_MEMORY`` in bytes, by default half of the memory of the machine or of the container."""
     text = os.environ.get("PROJFREE_MEMORY", "").strip()
     if not text:
         return _machine_memory() // 2
@@ -147,9 +147,9 @@ def memory_limit() -> int:
 
 @cache
 def _machine_memory() -> int:
-    """Bytes of memory of the machine, or of the container where that has less."""
+    """Return the memory of the machine in bytes, or that of the container if it is smaller."""
     limits = [Path(name).read_text().strip() for name in CGROUP_LIMITS if Path(name).is_file()]
     sizes = [int(limit) for limit in limits if limit.isdigit() and int(limit) > 0]
     if hasattr(os, "sysconf"):
         sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    return min(sizes, default=4 * 10**9)  # where the system does not tell
+    return min(sizes, default=4 * 10**9)  # if the system does not report it

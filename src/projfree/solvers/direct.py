@@ -1,4 +1,4 @@
-"""Quadratic models minimised over the set: `Direct` for a quadratic, `ConstrainedNewton` for other functions."""
+"""Minimisation of quadratic models over the set: `Direct` for quadratics, `ConstrainedNewton` for other functions."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from projfree.sets.quadratic import minimise_model
 from projfree.solvers.base import ARMIJO, GapBound, Solver, State, evaluation_at_iterate, newton_step
 from projfree.solvers.choose import memory_limit
 
-#: A Hessian is used again while the Frank-Wolfe gap falls by this factor in a step, as it does with a new one; where f
-#: is not convex the model is not of second order, and a gap that is halved is enough.
+#: The Hessian is reused while each step reduces the Frank-Wolfe gap at least by this factor. For non-convex f, whose
+#: model is not of second order, the factor is one half.
 REUSE = 0.01
 
 
 @dataclass(frozen=True, repr=False)
 class Direct(Solver):
-    r"""Minimise a quadratic over the set exactly; the first step is the last.
+    r"""Minimise a quadratic over the set exactly, in one step.
 
     .. math:: x_1 = \arg\min_{w \in C} \tfrac12\langle w, H w\rangle - \langle b, w\rangle
 
-    For the squared loss H and b are sums over rows that one pass forms. The tangent on the rows themselves then shows
-    what rounding has left, and one solve with :math:`b = H x - \nabla f(x)` in place of b, at one more read, removes
-    it; later steps do the same again. Over l_p balls, and those that coincide with one, the solve is exact (see
-    `projfree.numerics.lp_quadratic`), and so it is over simplices and balls of the group lasso (see
-    `projfree.numerics.group_l1_qp`); other sets need a quick projection.
+    For the squared loss, H and b are computed in one pass. The gradient on the data then measures the remaining
+    rounding error, and one solve with :math:`b = H x - \nabla f(x)` in place of b, with one more read, removes it;
+    further steps repeat this refinement. The solve is exact over l_p balls (see `projfree.numerics.lp_quadratic`), and
+    over simplices and balls of the group lasso (see `projfree.numerics.group_l1_qp`); other sets need a fast
+    projection.
 
     Examples
     --------
@@ -71,11 +71,11 @@ class Direct(Solver):
         here = f.evaluate(x, also)
         bound = GapBound.of(ball, here)
         done = bound.within_rounding
-        if not done:  # solve again, with the gradient of the data itself in place of b
+        if not done:  # iterative refinement: solve again with b from the gradient on the data
             w, b = here.point.w, form.H @ here.point.w - here.slope.gradient
             new = f.evaluate(f.point(minimise_model(form.H, b, ball, w), here.point.intercept))
             there = GapBound.of(ball, new)
-            # Else rounding has won. Gaps come first: were a lower value enough, two points could take turns for ever.
+            # Stop unless (gap, value) decreases lexicographically; values alone could alternate between two points.
             done = not (there.gap, new.value) < (bound.gap, here.value)
             here, bound = (here, bound) if done else (new, there)
         return replace(state, t=state.t + 1, x=here.point, evaluation=here, bound=bound, gamma=1.0, done=done)
@@ -83,7 +83,7 @@ class Direct(Solver):
 
 @dataclass(frozen=True, kw_only=True)
 class NewtonState(State):
-    """A state with the Hessian of the next step, None where it must be formed.
+    """State with the Hessian for the next step, None if it must be computed.
 
     Attributes
     ----------
@@ -98,19 +98,19 @@ class NewtonState(State):
 
 @dataclass(frozen=True, repr=False)
 class ConstrainedNewton(Solver):
-    r"""Minimise the quadratic model of f at the iterate over the set, exactly, and go there.
+    r"""Newton's method: each step minimises the quadratic model of f over the set exactly.
 
     .. math:: v_t = \arg\min_{v \in C} \langle\nabla f(x), v - x\rangle + \tfrac12 \langle v - x, H (v - x)\rangle,
               \qquad x_t = x + \gamma_t (v_t - x)
 
-    with :math:`\gamma_t = 1` where f falls enough and else the minimiser on the segment. An iteration costs one read
-    for the tangent and, unless the last Hessian serves again, one with O(n D^2) work for the Hessian. For losses that
-    are not convex the model takes the size of the curvature instead; values decrease all the same.
+    with :math:`\gamma_t = 1` if f decreases enough, else by exact line search. An iteration costs one read for the
+    tangent and, unless the last Hessian is reused, one with O(n D^2) operations for the Hessian. For non-convex losses
+    the model uses the absolute value of the curvature; the values still decrease.
 
     References
     ----------
     Levitin, Polyak (1966); Bertsekas (1982), Projected Newton methods for optimization with simple constraints;
-    Shamanskii (1967) for using a Hessian several times.
+    Shamanskii (1967) for the reuse of the Hessian.
 
     Examples
     --------
@@ -136,14 +136,14 @@ class ConstrainedNewton(Solver):
         return NewtonState(t=0, x=start, seed=seed)
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
-        return replace(state, t=0, bound=None, done=False)  # tangent and Hessian do not depend on the set
+        return replace(state, t=0, bound=None, done=False)  # the tangent and the Hessian do not depend on the set
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, NewtonState)
         here = evaluation_at_iterate(f, state)
         y = np.zeros(ball.n_rows) if isinstance(ball, Constrained) else None
         before = GapBound.of(ball, here, f.convex, y) if state.bound is None else state.bound
-        if before.within_rounding:  # the gradient is rounding, and so would be the direction of a step
+        if before.within_rounding:  # the gradient is of rounding size
             return replace(state, t=state.t + 1, x=here.point, gamma=0.0, evaluation=here, bound=before, done=True)
         H, response, inverse = state.H, state.response, state.inverse
         if H is None:
@@ -161,7 +161,7 @@ class ConstrainedNewton(Solver):
             w = minimise_model(H, side, ball, x.w)
         found: dict[str, Any] | None = None
         if response is not None and inverse is not None and x.intercept is not None:
-            # The intercept is one more coordinate of the model, and is searched for only where f does not fall enough.
+            # The intercept is a coordinate of the model; it is optimised exactly only if f does not decrease enough.
             shift = -(w - x.w).ravel() @ response - (inverse @ rest if rest.size else 0.0)
             near = f.point(w, x.intercept + shift.reshape(x.intercept.shape))
             new, expected = f.evaluate(near, keep=True, near=True), inner(g, x.w - w) - float(shift[: rest.size] @ rest)
@@ -172,13 +172,13 @@ class ConstrainedNewton(Solver):
             found = newton_step(f, ball, here, f.point(w, x.intercept), before.gap, y, before.multipliers)
         if found["bound"].gap > (REUSE if f.convex else 0.5) * before.gap:
             H = response = inverse = None
-        # A step that fails with an old matrix says nothing of one with a new matrix.
+        # If a step with a reused Hessian fails, try a new Hessian before stopping.
         found["done"] &= state.H is None
         return replace(state, t=state.t + 1, H=H, response=response, inverse=inverse, **found)
 
 
 def check_model(ball: ConstraintSet, shape: tuple[int, ...]) -> None:
-    """Raise ValueError where quadratic models over this set cannot be minimised quickly."""
+    """Raise ValueError unless the set has a fast projection, which the minimisation of quadratic models needs."""
     if ball.structure(shape).projection != "fast":
         raise ValueError(
             f"a quadratic model over {ball!r} needs a quick projection, and it has none; use CorrectivePrimalAveraging."

@@ -16,7 +16,7 @@ from projfree.steps import ExactLineSearch, Schedule, ShortStep, StepRule
 
 @dataclass(frozen=True, repr=False)
 class FrankWolfe(Solver):
-    r"""Move towards the vertex that minimises the tangent.
+    r"""The Frank-Wolfe method: each step moves towards the minimiser of the tangent over the set.
 
     .. math:: v_t = \arg\min_{v \in C}\langle\nabla f(x_{t-1}), v\rangle, \qquad
               x_t = (1 - \gamma_t) x_{t-1} + \gamma_t v_t
@@ -24,10 +24,10 @@ class FrankWolfe(Solver):
     Parameters
     ----------
     step_rule : StepRule
-        How :math:`\gamma_t` is chosen. Fixed steps and ``ShortStep(L)`` cost one read of the data an iteration,
-        rules that look along the segment two.
+        Rule for :math:`\gamma_t`. Schedules and ``ShortStep(L)`` need one read of the data per iteration, line
+        searches two.
     sampling : Sampling
-        Which rows a gradient uses; samples need a step that does not look at the data.
+        The rows of each gradient; samples need a step rule that does not evaluate f.
 
     References
     ----------

@@ -1,13 +1,12 @@
-r"""Newton's method over a ball for parameters too many to form a Hessian: products with it are enough.
+r"""Truncated Newton method over an l_p ball, by products with the Hessian, for many parameters.
 
 On the sphere of the ball the minimiser of f satisfies, with :math:`s = \operatorname{sgn}(x) |x|^{p-1}`,
 
 .. math:: g(x) + \lambda s = 0, \qquad \|x\|_p = 1, \qquad \lambda > 0.
 
-The constraint curves :math:`\lambda s`, so that the matrix of the step is :math:`H + \lambda E^{-1}` on the tangent
-space :math:`\langle s, dx\rangle = 0`, with :math:`E = dx/ds`. For p = 2 that is the ridge that belongs to the radius.
-Where E is small, x hardly moves with s, and the new x is read off :math:`s = -(g + H\,dx)/\lambda`: Newton's method
-in the mirror coordinate s; elsewhere it is x + dx.
+With the curvature of the constraint, the matrix of the Newton step is :math:`H + \lambda E^{-1}` on the tangent space
+:math:`\langle s, dx\rangle = 0`, with :math:`E = dx/ds`. For p = 2 this is a ridge term. Entries with small E are
+updated by :math:`s = -(g + H\,dx)/\lambda`, which is Newton's method in the mirror coordinate s; the others by x + dx.
 """
 
 from __future__ import annotations
@@ -28,29 +27,29 @@ from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet, frank_wolfe_gap
 from projfree.solvers.base import Solver, State, evaluation_at_iterate, newton_step
 
-#: A point whose norm is at least this part of the radius lies on the sphere: half of the digits.
+#: A point whose norm is at least this fraction of the radius counts as a boundary point: half of the digits.
 ON_SPHERE = 1.0 - math.sqrt(UNIT)
-#: Conjugate gradients end when the residual has fallen tenfold: the Frank-Wolfe gap then falls by its square.
+#: Relative residual at which conjugate gradients stop; the Frank-Wolfe gap decreases by its square.
 TOLERANCE = 0.1
-#: And after so many products at the latest.
+#: Maximum number of Hessian products per step.
 MOST_PRODUCTS = 200
 
 
 @dataclass(frozen=True, repr=False)
 class HessianFreeNewton(Solver):
-    r"""Truncated Newton steps on the sphere of an l_p ball, or inside it, from products with the Hessian.
+    r"""Truncated Newton method on the boundary or in the interior of an l_p ball, by products with the Hessian.
 
     .. math:: (H + \lambda E^{-1})\, dx = -(g + \lambda s), \qquad \langle s, dx\rangle = 0, \qquad
               s = \operatorname{sgn}(x) |x|^{p-1},
 
-    for :math:`\|x\|_p = 1` and the multiplier :math:`\lambda = -\langle g, x\rangle`, by conjugate gradients until
-    the residual has fallen tenfold; the step ends on the sphere. Inside the ball, and where :math:`\lambda \le 0`,
-    conjugate gradients on H alone go on until they leave the ball. Where f does not fall enough, it is minimised on
-    the segment, and where that hardly helps either, on the segment to the vertex of Frank and Wolfe.
+    for :math:`\|x\|_p = 1` and the multiplier :math:`\lambda = -\langle g, x\rangle`, is solved by conjugate gradients
+    to a relative residual of 0.1, and the step is normalised to the sphere. In the interior, and for
+    :math:`\lambda \le 0`, conjugate gradients are applied to H until they leave the ball. If f does not decrease
+    enough, a line search follows; if the decrease is still small, a Frank-Wolfe step is tried.
 
-    An iteration costs one read for the tangent and one for each product, of which three to six are usual; parameters
-    take some twenty vectors of memory. For losses that are not convex the model is a convex one that touches f. Where
-    p is close to one or large, `AcceleratedProjectedGradient` needs fewer reads.
+    An iteration costs one read for the tangent and one per product, usually three to six. The memory is about twenty
+    vectors of the size of the parameter. For non-convex losses the model is convex and tangent to f. For p close to one
+    or large, `AcceleratedProjectedGradient` needs fewer reads.
 
     References
     ----------
@@ -91,14 +90,14 @@ class HessianFreeNewton(Solver):
 
 
 def _newton_point(H: Hessian, g: Array, w: Array, lp: LpBall, diagonal: Array | None) -> Array:
-    """Where a truncated Newton step leads, found on the unit ball and with a gradient of about unit size."""
+    """Return the end point of a truncated Newton step, computed for the unit ball and a normalised gradient."""
     r, size = lp.radius, float(np.abs(g).max(initial=0.0))
     if not size > 0.0:
         return w
     unit, slope = w.ravel() / r, g.ravel() / size
 
     def product(v: Array) -> Array:
-        # The radius twice and one by one, so that no intermediate result leaves the range of numbers.
+        # Scale before and after the product, so that intermediate results do not overflow.
         return H.times((r * v).reshape(w.shape)).ravel() / size
 
     if lp.norm(w) >= ON_SPHERE * r and float(slope @ unit) < 0.0:
@@ -108,7 +107,7 @@ def _newton_point(H: Hessian, g: Array, w: Array, lp: LpBall, diagonal: Array | 
 
 
 def _smooth_ball(ball: ConstraintSet, shape: tuple[int, ...]) -> LpBall:
-    """The ball as one of a norm that is smooth and strictly convex, or a sentence."""
+    """Return the set as an l_p ball with 1 < p < inf; raise ValueError if it is not one."""
     lp = ball.structure(shape).plain_lp
     if lp is None or not 1.0 < lp.p < math.inf:
         raise ValueError(
@@ -119,18 +118,18 @@ def _smooth_ball(ball: ConstraintSet, shape: tuple[int, ...]) -> LpBall:
 
 
 def sphere_step(product: Product, g: Array, x: Array, p: float, diagonal: Array | float = 0.0) -> Array:
-    r"""A better point of the unit sphere, from a point ``x`` of it with :math:`\langle g, x\rangle < 0`.
+    r"""Return the truncated Newton step on the unit sphere from a point ``x`` with :math:`\langle g, x\rangle < 0`.
 
     Parameters
     ----------
     product : callable
-        The product of the Hessian with a vector.
+        Function that returns the product of the Hessian with a vector.
     g, x : array
-        The gradient and the point, flat.
+        The gradient and the point, as 1-d arrays.
     p : float
         The exponent of the norm.
     diagonal : array or float
-        About the diagonal of the Hessian; a scale.
+        Approximate diagonal of the Hessian, for the preconditioner and the choice of coordinates.
     """
     penalty = -float(g @ x)
     s = np.copysign(np.abs(x) ** (p - 1.0), x)
@@ -144,7 +143,7 @@ def sphere_step(product: Product, g: Array, x: Array, p: float, diagonal: Array 
 
     def tangent(v: Array) -> Array:
         z = inverse * v
-        if length > 0.0:  # else no entry that s has can move, and z is tangential already
+        if length > 0.0:  # else no entry with nonzero s can change, and z is tangential
             z -= (float(s @ z) / length) * weighted
         return z
 
@@ -159,12 +158,12 @@ def sphere_step(product: Product, g: Array, x: Array, p: float, diagonal: Array 
 
 
 def inner_step(product: Product, g: Array, x: Array, p: float) -> Array:
-    """A better point of the unit ball: Newton's step from ``x``, as far as it stays inside."""
+    """Return the truncated Newton step from ``x`` in the interior of the unit ball, shortened to stay in the ball."""
     found = conjugate_gradients(
         product, -g, tol=TOLERANCE, max_iter=MOST_PRODUCTS, until=lambda move: not lp_norm(x + move, p) < 1.0
     )
     move = found.x
-    if found.flat is not None:  # far enough to leave the ball
+    if found.flat is not None:  # a direction without curvature: move along it until outside the ball
         move = move + ((2.0 + lp_norm(move, p)) / lp_norm(found.flat, p)) * found.flat
     if lp_norm(x + move, p) < 1.0:
         return x + move

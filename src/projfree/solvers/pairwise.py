@@ -1,4 +1,4 @@
-"""Frank-Wolfe over an active set: pairwise or away steps, and quadratic corrections of all weights."""
+"""Frank-Wolfe with an active set: pairwise or away steps, and quadratic corrections of all weights."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State, call_oracle, step_towards
 from projfree.steps import ExactLineSearch, Schedule, StepRule
 
-#: Only rounding is left after so many steps in a row with a decrease that rounding hides; a single one may be small
-#: because the weight that it moves is small.
+#: Number of consecutive steps with a decrease of rounding size after which the solver stops; a single decrease may be
+#: small because the vertex has a small weight.
 IDLE = 8
-#: Corrections are made while the vertices as arrays have at most so many entries: 256 MB.
+#: Maximum number of entries of the vertices as a dense array (256 MB) for which corrections are made.
 MOST_ENTRIES = 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
 class ActiveSet:
-    r"""Vertices :math:`v_j` and weights :math:`\lambda_j` that add up to one: the mixture :math:`\sum_j\lambda_j v_j`.
+    r"""A convex combination :math:`\sum_j\lambda_j v_j` of vertices :math:`v_j` with weights :math:`\lambda_j`.
 
-    A vertex is held as its entries other than zero, so that those of an l_1 ball or a simplex take one number each.
+    Vertices are stored as sparse vectors; those of an l_1 ball or a simplex have one nonzero entry.
 
     Attributes
     ----------
     shape : tuple of int
         The shape of a vertex.
     starts, places, values : ndarray
-        Vertex j has the entries ``values[starts[j] : starts[j + 1]]`` at these places, in C order.
+        The vertices as `indptr`, `indices` and `data` of a CSR array, with flat indices in C order.
     weights : ndarray
         The weights.
     """
@@ -49,13 +49,13 @@ class ActiveSet:
 
     @classmethod
     def of(cls, w: Array) -> ActiveSet:
-        """A single point."""
+        """Create the active set of a single point."""
         places = np.flatnonzero(w)
         return cls(w.shape, np.array([0, len(places)]), places, np.ravel(w)[places].astype(np.float64), np.ones(1))
 
     @classmethod
     def checked(cls, shape: tuple[int, ...], **arrays: Array) -> ActiveSet:
-        """From arrays of a file, which may hold anything; raises ValueError where they do not describe vertices."""
+        """Create an active set from the arrays of a file; raise ValueError if they are invalid."""
         self = cls(shape, **arrays)
         if {self.starts.dtype.kind, self.places.dtype.kind} != {"i"} or not all(self.weights >= 0.0) or not len(self):
             raise ValueError("an active set needs integer places and weights that are not negative")
@@ -78,21 +78,21 @@ class ActiveSet:
         return np.asarray(self.matrix.toarray()).reshape(len(self), *self.shape)
 
     def along(self, g: Array) -> Array:
-        """The inner product of ``g`` with each vertex."""
+        """Return the inner product of ``g`` with each vertex."""
         return np.asarray(self.matrix @ g.ravel())
 
     def mixture(self, weights: Array | None = None) -> Array:
-        """The vertices mixed with other weights, or with their own."""
+        """Return the combination of the vertices with ``weights``, by default those of the active set."""
         return np.asarray(self.matrix.T @ (self.weights if weights is None else weights)).reshape(self.shape)
 
     def reweighted(self, weights: Array) -> ActiveSet:
-        """The vertices whose new weight is positive, with these weights divided by their sum."""
+        """Return the active set with new weights, normalised to sum to one, without vertices of weight zero."""
         on = weights > 0.0
         part = self.matrix[np.flatnonzero(on)]
         return ActiveSet(self.shape, part.indptr, part.indices, part.data, weights[on] / weights[on].sum())
 
     def with_new(self, v: Array) -> ActiveSet:
-        """These vertices and behind them ``v`` with the weight zero, unless it is one of them."""
+        """Return the active set with ``v`` appended with weight zero, unless it already contains ``v``."""
         new = ActiveSet.of(v)
         for first, last in zip(self.starts[:-1], self.starts[1:], strict=True):
             part = slice(first, last)
@@ -109,16 +109,16 @@ class ActiveSet:
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseState(State):
-    """A state with the active set; its ``m`` is None where the oracle was not called for the last tangent.
+    """State with the active set; ``m`` is None if the oracle was not called for the last tangent.
 
     Attributes
     ----------
     K : ndarray or None
-        The products of the vertices through the Hessian of a quadratic; None where they must be formed.
+        The matrix ``<v_i, H v_j>`` for the Hessian of a quadratic; None if it must be computed.
     half_gap : float
         Half of the Frank-Wolfe gap at the last call of the oracle.
     idle : int
-        The number of steps in a row whose decrease rounding hides.
+        The number of consecutive steps with a decrease of rounding size.
     """
 
     active_set: ActiveSet
@@ -129,32 +129,32 @@ class PairwiseState(State):
 
 @dataclass(frozen=True, repr=False)
 class PairwiseFrankWolfe(Solver):
-    r"""Move weight between the vertices that the iterate is a mixture of, and take in others when that brings more.
+    r"""Pairwise Frank-Wolfe: move weight between active vertices, or add a vertex if that decreases f more.
 
     .. math:: x = \sum_j \lambda_j v_j, \qquad
               a = \arg\max_j\langle\nabla f(x), v_j\rangle, \quad s = \arg\min_j\langle\nabla f(x), v_j\rangle, \quad
               v = \arg\min_{v \in C}\langle\nabla f(x), v\rangle
 
-    Where :math:`\langle\nabla f(x), a - s\rangle \ge \langle\nabla f(x), x - v\rangle` the weight of a moves to s, else
-    x moves towards v, which joins the active set. A correction does more in one step: it minimises the quadratic model
-    of f over the hull of the active set and the new vertex, exactly, and drops the vertices without weight. Over
-    polytopes the gap falls linearly, or to rounding in finitely many steps where f is a quadratic.
+    If :math:`\langle\nabla f(x), a - s\rangle \ge \langle\nabla f(x), x - v\rangle`, weight moves from a to s, else x
+    moves towards v, which is added to the active set. A correction step minimises the quadratic model of f over the
+    convex hull of the active set and the new vertex exactly, and drops vertices of weight zero. Over polytopes the gap
+    converges linearly; for quadratics with corrections it is of rounding size after finitely many steps.
 
-    A step costs one read of the data for the tangent, and one for the curvature among the vertices or the line search.
-    The result holds the active set, and the start is one of its vertices until its weight is zero.
+    A step costs one read of the data for the tangent, and one for the curvature or the line search. The state of the
+    result contains the active set. The start is one of its vertices until its weight is zero.
 
     Parameters
     ----------
     step_rule : StepRule
-        How far steps without a correction go; `Backtracking` for a `BlackBox`.
+        Step rule of steps without a correction; use `Backtracking` for a `BlackBox`.
     corrections : int
-        Make a correction every so many steps; 0 for none. A `BlackBox` has none.
+        Number of steps between corrections; 0 for no corrections. A `BlackBox` has no corrections.
     lazy : bool
-        Whether the oracle is asked only when the active set offers less than half the last Frank-Wolfe gap. A step
-        that does not ask proves no bound by itself.
+        Whether to call the oracle only if the pairwise gap of the active set is below half of the last Frank-Wolfe gap.
+        A step without an oracle call gives no lower bound.
     away : bool
-        Whether steps without a correction that add no vertex are away steps: x moves towards s, or away from a until a
-        has no weight, whichever falls more steeply, and the weights of all other vertices keep their ratios.
+        Whether to use away steps in place of pairwise steps: x moves towards s, or away from a, whichever is the
+        steeper direction, and the ratios of the other weights do not change.
 
     References
     ----------
@@ -232,7 +232,7 @@ class PairwiseFrankWolfe(Solver):
             gamma=gamma,
             memory=memory,
             K=known[np.ix_(on, on)] if known is not None and f.structure.quadratic else None,
-            # Whatever stops the vertices in use, the oracle may know one that does not.
+            # Call the oracle after a step without progress: a new vertex may give progress.
             half_gap=math.inf if hidden else state.half_gap,
             idle=idle,
             done=idle >= IDLE,
@@ -241,7 +241,7 @@ class PairwiseFrankWolfe(Solver):
         return self._at(ball, state, there)
 
     def _at(self, ball: ConstraintSet, state: PairwiseState, here: Evaluation) -> PairwiseState:
-        """The state at an evaluated point; the oracle is called unless the active set offers enough."""
+        """Return the state at an evaluated point; call the oracle unless the pairwise gap is large enough."""
         m, result, half_gap, g = None, state.oracle_result, state.half_gap, here.slope.gradient
         if not self.lazy or float(np.ptp(state.active_set.along(g))) < half_gap:
             m, result = here.slope, call_oracle(ball, g, result)
@@ -250,7 +250,7 @@ class PairwiseFrankWolfe(Solver):
 
 
 def _pairwise(weights: Array, slopes: Array) -> Array:
-    """The weights once the worst vertex has given its own to the best one."""
+    """Return the weights after all weight of the worst vertex is moved to the best one."""
     target, worst, best = weights.copy(), int(slopes.argmax()), int(slopes.argmin())
     if worst != best:
         target[best] += target[worst]
@@ -259,7 +259,7 @@ def _pairwise(weights: Array, slopes: Array) -> Array:
 
 
 def _away(weights: Array, slopes: Array) -> Array:
-    """All weight on the best vertex or, where that is steeper, on all but the worst one."""
+    """Return all weight on the best vertex or, if that is steeper, on all vertices except the worst one."""
     level, worst, best = float(weights @ slopes), int(slopes.argmax()), int(slopes.argmin())
     target = weights.copy()
     target[worst] = 0.0
@@ -270,7 +270,7 @@ def _away(weights: Array, slopes: Array) -> Array:
 
 
 def _products(f: SmoothFunction, H: Hessian, active: ActiveSet, known: Array | None) -> Array:
-    """The products of all vertices through a Hessian, given those of the first ones if they are known."""
+    """Return the matrix ``<v_i, H v_j>`` of all vertices, reusing the block of the first ones if it is known."""
     old, K = 0 if known is None else len(known), np.zeros((len(active), len(active)))
     K[:old, :old] = 0.0 if known is None else known
     if old < len(active):

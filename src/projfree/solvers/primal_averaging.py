@@ -19,34 +19,34 @@ from projfree.steps import OpenLoop, Schedule, StepResult, StepRule
 
 @dataclass(frozen=True, kw_only=True)
 class AveragingState(State):
-    """A state with the last vertex ``v``; its ``m`` is the average of the tangents so far."""
+    """State with the last vertex ``v``; ``m`` is the average of the tangents so far."""
 
     v: Point
 
 
 @dataclass(frozen=True, repr=False)
 class PrimalAveraging(Solver):
-    r"""Look ahead to z, average the tangents taken there, and move towards the vertex of the average.
+    r"""Primal Averaging: each step moves towards the minimiser of an average of tangents at extrapolated points z.
 
     .. math:: z &= (1 - \gamma_t) x_{t-1} + \gamma_t v_{t-1}, \qquad
               m_t = (1 - a_t) m_{t-1} + a_t\,\mathrm{tangent}(z), \\
               v_t &= \arg\min_{v \in C} m_t(v), \qquad x_t = (1 - \gamma_t) x_{t-1} + \gamma_t v_t
 
-    The average of tangents lies below a convex f, so :math:`\min_C m_t` is a lower bound that costs nothing. One
-    read of the data an iteration.
+    The average of tangents is a minorant of a convex f, so :math:`\min_C m_t` is a lower bound at no further cost. An
+    iteration costs one read of the data.
 
     Parameters
     ----------
     schedule : Schedule
         The weights :math:`\gamma_t`; ``OpenLoop(2)`` is :math:`2 / (t + 1)`.
     average : Schedule, optional
-        The weights :math:`a_t` of the gradients. By default those of ``schedule`` (the paper's option A);
-        ``LastGradient()`` is its option B, which is slower and kept for comparison.
+        The weights :math:`a_t` of the gradients. By default those of ``schedule`` (option A of the paper).
+        ``LastGradient()`` is option B, which is slower and included for comparison.
     search : StepRule, optional
-        A line search from :math:`x_{t-1}` to :math:`v_t` in place of :math:`\gamma_t`; costs a second read.
+        A line search from :math:`x_{t-1}` to :math:`v_t` in place of :math:`\gamma_t`; it costs a second read.
     sampling : Sampling
-        Which rows a gradient uses. ``Growing(2)`` with averaging is the better stochastic method, ``Growing(4)``
-        with ``LastGradient()`` the paper's.
+        The rows of each gradient. ``Growing(2)`` with averaging is the better stochastic method; ``Growing(4)`` with
+        ``LastGradient()`` is that of the paper.
 
     References
     ----------
@@ -92,16 +92,16 @@ class PrimalAveraging(Solver):
         old = 1.0 - (gamma if self.average is None else self.average.weight(t))
         z = mix((1.0 - gamma, state.x), (gamma, state.v))
         here = self.sampling.evaluate(f, z, t, state.seed, also=(state.x,))
-        m = old * state.m + (1.0 - old) * here.slope  # the two weights add up to one exactly
+        m = old * state.m + (1.0 - old) * here.slope  # the weights sum to one exactly
         result = call_oracle(ball, m.gradient, state.oracle_result)
-        # A zero average says nothing about the optimum: keep the last vertex, which keeps the steps small.
+        # A zero average has no unique minimiser: reuse the last vertex, so that steps stay small.
         v = f.point(result.vertex) if m.gradient.any() else state.v
-        last = here.also[0].point if here.also else state.x  # with the intercept that was found for it
+        last = here.also[0].point if here.also else state.x  # with its optimised intercept
         x, gamma, memory = self.move(f, (last, v, state.v), t, gamma, state.memory)
         return replace(state, t=t, x=x, v=v, m=m, gamma=gamma, memory=memory, evaluation=here, oracle_result=result)
 
     def move(self, f: SmoothFunction, points: tuple[Point, ...], t: int, gamma: float, memory: float) -> StepResult:
-        """The next iterate, given the last one, the new vertex and the last vertex."""
+        """Return the next iterate, given the last one, the new vertex and the last vertex."""
         x, v, _ = points
         if self.search is None:
             return mix((1.0 - gamma, x), (gamma, v)), gamma, memory
@@ -112,13 +112,13 @@ class PrimalAveraging(Solver):
 
 @dataclass(frozen=True, repr=False)
 class CorrectivePrimalAveraging(PrimalAveraging):
-    r"""Primal Averaging whose iterate minimises f over the hull of the last iterate and the last two vertices.
+    r"""Primal Averaging whose iterate minimises f over the convex hull of the last iterate and the last two vertices.
 
     .. math:: x_t = \arg\min\,\{f(x) : x \in \mathrm{conv}\{x_{t-1}, v_t, v_{t-1}\}\}
 
-    The hull contains the point of Primal Averaging, so its rate and certificate carry over; the values decrease (but
-    where the factors of a matrix are cut to fit their memory), and no constant is needed. Two reads of the data an
-    iteration. It needs a convex function with images.
+    The hull contains the point of Primal Averaging, so the method has the same rate and certificate. The values
+    decrease (except when the factors of a matrix are truncated), and no smoothness constant is needed. An iteration
+    costs two reads of the data. The function must be convex and have predictions.
 
     Examples
     --------
@@ -145,6 +145,6 @@ class CorrectivePrimalAveraging(PrimalAveraging):
 
     def move(self, f: SmoothFunction, points: tuple[Point, ...], t: int, gamma: float, memory: float) -> StepResult:
         hull = f.hull(points)
-        # From the last iterate and from PA's point, so that values decrease and PA's rate holds.
+        # Start at the last iterate and at the point of PA, so that values decrease and the rate of PA holds.
         place = hull.minimise(np.zeros(2), np.array([gamma, 0.0]))
         return hull.mix(place), float(place.sum()), memory

@@ -1,4 +1,4 @@
-"""Projected gradient methods: the honest baseline."""
+"""Projected gradient methods, with and without acceleration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from projfree.steps import BacktrackingGradient, GradientStep, InverseSmoothness
 
 
 class ProjectingSolver(Solver):
-    """A solver that needs the projection onto the set."""
+    """Base class of solvers that need the projection onto the set."""
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
@@ -25,7 +25,7 @@ class ProjectingSolver(Solver):
 
 @dataclass(frozen=True, repr=False)
 class ProjectedGradient(ProjectingSolver):
-    r"""A gradient step, then a projection.
+    r"""The projected gradient method.
 
     .. math:: x_t = P_C(x_{t-1} - \eta_t\nabla f(x_{t-1}))
 
@@ -66,7 +66,7 @@ class ProjectedGradient(ProjectingSolver):
 
 @dataclass(frozen=True, kw_only=True)
 class MomentumState(State):
-    """A state with the extrapolated point ``y`` and the momentum ``theta``."""
+    """State with the extrapolated point ``y`` and the momentum parameter ``theta``."""
 
     y: Point
     theta: float
@@ -74,7 +74,7 @@ class MomentumState(State):
 
 @dataclass(frozen=True, repr=False)
 class AcceleratedProjectedGradient(ProjectingSolver):
-    r"""FISTA: projected gradient steps from an extrapolated point, restarted when the momentum points uphill.
+    r"""FISTA: projected gradient steps from an extrapolated point, with restarts if the momentum points uphill.
 
     .. math:: x_t = P_C(y_{t-1} - \eta\nabla f(y_{t-1})), \qquad
               y_t = x_t + \frac{\theta_{t-1} - 1}{\theta_t}(x_t - x_{t-1})
