@@ -1,1 +1,1 @@
-"""Numerical kernels: norms, projections, root finders and decompositions, knowing no set, loss or solver."""
+"""Numerical kernels: norms, projections, root finders and decompositions, independent of sets, losses and solvers."""

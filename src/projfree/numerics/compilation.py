@@ -1,5 +1,5 @@
 # mypy: allow-untyped-calls
-"""Compilation with numba, and its duration, which runs report apart from their own."""
+"""Compilation with numba, and its duration, which runs report separately."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from typing import Any, ClassVar
 
 log = logging.getLogger(__name__)
 
-#: Flags of fast maths with which loops are vectorised: sums in another order and fused products, but no assumption
-#: that numbers are finite.
+#: Fast-math flags for vectorised loops: they allow reordered sums and fused products, but do not assume finite numbers.
 FAST = {"reassoc", "nsz", "contract"}
 
-#: The listener, once a compiled function has been imported.
+#: The listener for compilations; empty until a compiled function is imported.
 _listeners: list[Any] = []
 
 
 def watch() -> None:
-    """Measure compilations from now on; loading compiled code from disk is not one.
+    """Start to measure the time of compilations, without loading compiled code from disk.
 
     An interrupt is delivered after the compilation, because LLVM calls Python functions in which it would be lost.
     """
@@ -30,7 +29,7 @@ def watch() -> None:
     from numba.core import event
 
     class Compilations(event.TimingListener):
-        #: One for each compilation of the main thread, which alone takes interrupts; others may overlap with it.
+        #: One for each compilation in the main thread, the only one that receives interrupts; others run concurrently.
         holds: ClassVar[list[ExitStack]] = []
 
         def on_start(self, event: Any) -> None:
@@ -50,12 +49,12 @@ def watch() -> None:
 
 @contextmanager
 def held_interrupt() -> Iterator[None]:
-    """Delay an interrupt that arrives in the block until its end; in the main thread only.
+    """Delay an interrupt (SIGINT) until the end of the block; has no effect outside the main thread.
 
     An interrupted import of numba cannot be repeated in the same process.
     """
     arrived, usual = list[int](), signal.getsignal(signal.SIGINT)
-    if current_thread() is not main_thread() or not callable(usual):  # interrupts are ignored, or end the process
+    if current_thread() is not main_thread() or not callable(usual):  # ignored, or the process ends
         yield
         return
     signal.signal(signal.SIGINT, lambda number, frame: arrived.append(number))
@@ -68,7 +67,7 @@ def held_interrupt() -> Iterator[None]:
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function on its first call, and cache the machine code on disk where a folder is writable."""
+    """Return a decorator that compiles a function on its first call and caches it on disk if a folder is writable."""
     with held_interrupt():
         from numba import njit
 
@@ -77,12 +76,12 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def wrap(function: Callable[..., Any]) -> Any:
         try:
             return njit(cache=True, nogil=True, **options)(function)
-        except RuntimeError:  # numba finds no folder that can be written to
+        except RuntimeError:  # there is no writable folder for the cache
             return njit(nogil=True, **options)(function)
 
     return wrap
 
 
 def compile_seconds() -> float:
-    """Seconds of all finished compilations; zero if no compiled function has been imported."""
+    """Return the total time of all completed compilations in seconds."""
     return sum((float(listener.duration) for listener in _listeners if listener.done), start=0.0)

@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, no-check-untyped-defs
 """Compiled kernels on the pattern of observed entries: values of a low-rank matrix, and products.
 
-Imported on first use. Every kernel works on a range of rows, takes arrays and numbers alone, and releases the
-interpreter's lock, so that threads can share the rows. Sums may be reassociated; nothing assumes finite numbers.
+The module is imported on first use. Kernels take only arrays and numbers and release the GIL, so that threads can
+process different rows. Sums may be reassociated; the numbers need not be finite.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from projfree.numerics.compilation import FAST, compiled
 
 @compiled(fastmath=FAST)
 def values_of_pairs(left, right, rows, cols, out):
-    """``out[t] = left[rows[t]] @ right[cols[t]]``."""
+    """Compute ``out[t] = left[rows[t]] @ right[cols[t]]``."""
     k = left.shape[1]
     for t in range(len(rows)):
         i, j, total = rows[t], cols[t], 0.0
@@ -23,7 +23,7 @@ def values_of_pairs(left, right, rows, cols, out):
 
 @compiled(fastmath=FAST)
 def times_block(indptr, indices, values, block, out, start, stop):
-    """``out[i] = sum_t values[t] block[indices[t]]`` over the stored places t of row i."""
+    """Compute ``out[i] = sum_t values[t] block[indices[t]]`` over the stored entries t of row i."""
     k = block.shape[1]
     for i in range(start, stop):
         row = out[i]
@@ -37,7 +37,7 @@ def times_block(indptr, indices, values, block, out, start, stop):
 
 @compiled(fastmath=FAST)
 def gram_rows(indptr, indices, values, indptr_t, indices_t, values_t, symmetric, out, start, stop):
-    """Rows of G H^T, for rows of G and columns of H; ``out`` must be zero. If symmetric, up to the diagonal."""
+    """Add rows of G H^T to ``out``, given G by rows and H by columns; only the lower triangle if ``symmetric``."""
     for i in range(start, stop):
         row, last = out[i], i if symmetric else out.shape[1]
         for t in range(indptr[i], indptr[i + 1]):
@@ -51,7 +51,7 @@ def gram_rows(indptr, indices, values, indptr_t, indices_t, values_t, symmetric,
 
 @compiled()
 def mirror(out):
-    """Copy what is below the diagonal above it, in blocks that fit a cache."""
+    """Copy the lower triangle to the upper one, in blocks that fit into the cache."""
     n = len(out)
     for first in range(0, n, 64):
         for second in range(0, first + 1, 64):

@@ -1,4 +1,4 @@
-"""Symmetric positive semidefinite systems: inverses, Newton steps, and conjugate gradients."""
+"""Symmetric positive semidefinite linear systems: inverses, Newton steps, and conjugate gradients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from projfree.checks import Array
 from projfree.deadline import expired
 
-#: Rounds without progress after which only rounding is left.
+#: Number of iterations without progress after which a method stops, because only rounding errors remain.
 IDLE = 8
 _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 
@@ -19,12 +19,12 @@ Product = Callable[[Array], Array]
 
 
 def is_null(h: Array) -> Array:
-    """Which eigenvalues, in increasing order, are zero up to the rounding of the largest one."""
+    """Return a mask of the eigenvalues (in increasing order) that are zero up to the rounding of the largest one."""
     return h <= 16 * len(h) * _EPS * max(abs(float(h[0])), abs(float(h[-1])), _TINY)
 
 
 def cholesky_inverse(H: Array) -> Product | None:
-    """The product of the inverse with the columns of a matrix; None where H is not safely positive definite."""
+    """Return a function that multiplies by the inverse of H; None if H is not numerically positive definite."""
     from scipy.linalg import lapack
 
     diagonal = H.diagonal()
@@ -38,13 +38,14 @@ def cholesky_inverse(H: Array) -> Product | None:
 
 
 def newton_step(H: Array, slope: Array, noise: float, level: bool = False) -> tuple[Array, bool]:
-    r"""The step to the minimiser of :math:`\tfrac12\delta^T H\delta + g^T\delta`, the shortest of them, and True.
+    r"""Return the shortest minimiser of :math:`\tfrac12\delta^T H\delta + g^T\delta`, and True.
 
-    With :math:`\sum\delta = 0` if ``level``. Where there is no minimiser, a direction of descent without curvature, and
-    False; ``noise`` is the rounding of an entry of the slope, which gives no direction.
+    If the function is unbounded below, return a descent direction of zero curvature, and False; slopes below
+    ``noise``, the rounding error of an entry of g, count as zero. If ``level``, the constraint is
+    :math:`\sum\delta = 0`.
     """
     if level:
-        slope = slope - slope.mean()  # changes nothing but the rounding
+        slope = slope - slope.mean()  # affects only the rounding
     inverse = cholesky_inverse(H)
     if inverse is not None:
         free, along = inverse(np.column_stack([-slope, np.ones(len(H))])).T
@@ -60,14 +61,14 @@ def newton_step(H: Array, slope: Array, noise: float, level: bool = False) -> tu
 
 
 class CGResult(NamedTuple):
-    """What `conjugate_gradients` returns.
+    """Result of `conjugate_gradients`.
 
     Attributes
     ----------
     x, image : ndarray
-        The last iterate, and its product with the matrix.
+        Last iterate, and its product with the matrix.
     flat : ndarray or None
-        A direction of descent without curvature, where one ended the iteration.
+        Descent direction of zero curvature, if the iteration stopped at one.
     """
 
     x: Array
@@ -84,22 +85,22 @@ def conjugate_gradients(
     max_iter: int,
     until: Callable[[Array], bool] | None = None,
 ) -> CGResult:
-    r"""Solve :math:`A x = b` from zero, for a symmetric matrix without negative eigenvalues.
+    r"""Solve :math:`A x = b` for a symmetric positive semidefinite matrix, starting at zero.
 
     Parameters
     ----------
     product : callable
-        The product of A with an array of the shape of ``b``; one for each iteration.
+        Product of A with an array of the shape of ``b``; called once per iteration.
     b : ndarray
-        The right-hand side, of any shape.
+        Right-hand side, of any shape.
     precondition : callable, optional
-        The product with an approximate inverse of A.
+        Product with an approximate inverse of A.
     tol : float
-        Stop when the residual, in the norm of the preconditioner, has fallen by this factor.
+        Relative tolerance on the residual, in the norm of the preconditioner.
     max_iter : int
-        The largest number of iterations. It also stops at the deadline of the run.
+        Maximum number of iterations. The method also stops at the deadline of the run.
     until : callable, optional
-        Stop at the first iterate for which it is True.
+        Function of the iterate; the method stops when it returns True.
 
     References
     ----------

@@ -1,4 +1,4 @@
-r"""Exact minimisers of convex quadratics over l_p balls."""
+r"""Exact minimisation of convex quadratics over l_p balls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.mirror_newton import minimise_on_mirror_curve
 from projfree.numerics.secular import Solution, UnitQuadratic, minimise_secular
 
-#: Below this exponent the minimiser over the l_1 ball is the better start.
+#: Below this exponent the minimiser over the l_1 ball is the default initial point.
 NEARLY_ONE = 1.15
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -26,28 +26,28 @@ def minimise_quadratic(H: Array, b: Array, p: float, radius: float, start: Array
     Parameters
     ----------
     H : array of shape (d, d)
-        Symmetric and positive semidefinite up to rounding; it may be singular. It must not change later, for its
-        spectral decomposition serves further calls: with it ``p = 2`` costs O(d^2).
+        Symmetric matrix, positive semidefinite up to rounding; it may be singular. It must not be modified later,
+        because its spectral decomposition is cached: further calls with ``p = 2`` cost O(d^2).
     b : array of shape (d,) or (d, k)
-        H acts on columns, the norm is that of all entries.
+        Linear term. H acts on its columns; the norm is that of all entries of w.
     p : float
-        In ``[1, inf]``.
+        Exponent of the norm, in ``[1, inf]``.
     radius : float
-        Positive.
+        Radius of the ball.
     start : array, optional
-        The answer to a similar problem: a nearby radius, or a nearby H and b.
+        Solution of a similar problem: a similar radius, or similar H and b.
 
     Notes
     -----
-    ``p = 2`` is a secular equation in the spectrum. Elsewhere the minimiser without the ball comes first; where it
-    lies outside, ``p = 1`` and ``p = inf`` are active-set methods, and everything between is Newton's method along the
-    mirror curve. Cost: about ten Cholesky factorisations.
+    For ``p = 2`` the method solves the secular equation. Otherwise it first computes the unconstrained minimiser; if
+    this is not in the ball, it uses active-set methods for ``p = 1`` and ``p = inf``, and Newton's method along the
+    mirror curve for other exponents. Cost: about ten Cholesky factorisations.
     """
     if not b.any() or radius == 0.0:
         return np.zeros_like(b)
     columns = b.reshape(len(b), -1)
     problem = UnitQuadratic(H, columns, p, radius)
-    if not np.isfinite(problem.H).all():  # the slope at zero is nothing compared with the curvature
+    if not np.isfinite(problem.H).all():  # the curvature is so large that the minimiser is zero up to rounding
         return np.zeros_like(b)
     found = _minimise(problem, None if start is None else start.reshape(columns.shape) / radius)
     return np.asarray((radius * found.x).reshape(b.shape))
@@ -71,7 +71,7 @@ def _minimise(problem: UnitQuadratic, start: Array | None) -> Solution:
             start = _minimise_l1(problem, None).x
         plane = pseudo if inverse is None else None
         found = minimise_on_mirror_curve(problem, start, plane)
-        if start is not None and not found.exact and not expired():  # the start may have led astray
+        if start is not None and not found.exact and not expired():  # a bad initial point is possible
             found = _better(found, minimise_on_mirror_curve(problem, None, plane))
     return found if inside is None else _better(found, inside)
 
@@ -81,7 +81,7 @@ def _better(one: Solution, other: Solution) -> Solution:
 
 
 def _pseudo_inverse(problem: UnitQuadratic) -> Product:
-    """The product of the pseudo-inverse of a singular matrix with the columns of another one."""
+    """Return a function that multiplies by the pseudo-inverse of the singular matrix H."""
     h, V = problem.eigen()
     some = ~is_null(h)
     V, h = V[:, some], h[some, None]
@@ -89,9 +89,9 @@ def _pseudo_inverse(problem: UnitQuadratic) -> Product:
 
 
 def _least_norm(problem: UnitQuadratic, inverse: Product) -> Solution | None:
-    """The minimiser of least Euclidean norm without the ball, refined while that halves the gap; None outside of it."""
+    """Return the unconstrained minimiser of smallest Euclidean norm, iteratively refined; None if not in the ball."""
     best, x = None, inverse(problem.b)
-    while lp_norm(x, problem.p) <= 1.0 + math.sqrt(_EPS):  # just outside, the gap of the scaled point decides
+    while lp_norm(x, problem.p) <= 1.0 + math.sqrt(_EPS):  # `check` scales points just outside
         new = problem.check(x)
         if best is not None and not new.gap < 0.5 * best.gap:
             break
@@ -100,7 +100,7 @@ def _least_norm(problem: UnitQuadratic, inverse: Product) -> Solution | None:
 
 
 def _minimise_l1(problem: UnitQuadratic, start: Array | None) -> Solution:
-    """The minimiser over the l_1 ball, which lies in the ball of the problem."""
+    """Return the minimiser over the unit ball of l_1, which is a subset of the ball of the problem."""
     H, b = problem.H, problem.b
     ball, near = GroupL1Ball(1.0, np.ones_like(b)), np.zeros_like(b) if start is None else start
     slope = H @ near - b
@@ -109,19 +109,19 @@ def _minimise_l1(problem: UnitQuadratic, start: Array | None) -> Solution:
 
 
 def _minimise_box(problem: UnitQuadratic, start: Array | None) -> Solution:
-    """The minimiser over the unit ball of l_inf; columns are problems of their own."""
+    """Return the minimiser over the unit ball of l_inf, computed separately for each column."""
     x = np.sign(problem.b) if start is None else np.clip(start, -1.0, 1.0)
     columns = [_minimise_box_column(problem.H, problem.b[:, j], x[:, j]) for j in range(x.shape[1])]
     return problem.check(np.stack(columns, axis=1))
 
 
 def _minimise_box_column(H: Array, b: Array, x: Array) -> Array:
-    """The minimiser over the box from -1 to 1.
+    """Return the minimiser over the box ``[-1, 1]``, by a projected Newton method.
 
-    Newton's method on the free entries, the step bent along the box: an entry is held where it lies on a bound and both
-    the gradient or Newton's step push it outwards; the others take the step, clipped if that is lower than stopping at
-    the first bound. The value decreases with every step, and once the right entries are held one step is exact
-    (Bertsekas 1982, Projected Newton methods).
+    An entry is fixed if it is at a bound and the negative gradient, or the Newton step, points out of the box; the others
+    take the step, either clipped to the box or shortened to end at the first bound, whichever has the lower value. The
+    value decreases in every step; once the active set is correct, one step is exact (Bertsekas 1982, Projected Newton
+    methods).
     """
     best, least, idle, sums = x, math.inf, 0, np.abs(H).sum(axis=1)
     noise = 4 * _EPS * float(np.max(np.abs(b) + sums))
@@ -138,14 +138,14 @@ def _minimise_box_column(H: Array, b: Array, x: Array) -> Array:
         length = min(float(room.min()), 1.0) if whole else float(room.min())
         stopped = np.clip(x + length * step, -1.0, 1.0)
         first = np.flatnonzero(on)[room <= length]
-        stopped[first] = np.copysign(1.0, step[first])  # on the bound itself, not within rounding of it
+        stopped[first] = np.copysign(1.0, step[first])  # exactly at the bound, without rounding
         clipped = np.clip(x + (step if whole else 2.0 * float(room.max()) * step), -1.0, 1.0)
         x = x + min(stopped - x, clipped - x, key=lambda move: float(g @ move + 0.5 * move @ (H @ move)))
     return best
 
 
 def _box_newton_step(H: Array, x: Array, g: Array, noise: float) -> tuple[Array, bool]:
-    """Newton's step of the entries that are free to take it, and whether it ends at a minimiser."""
+    """Return the Newton step of the free entries, and whether it ends at a minimiser."""
     on = np.flatnonzero((np.abs(x) < 1.0) | (g * x > 0.0))
     way, whole = np.zeros_like(x), True
     while len(on):

@@ -1,13 +1,13 @@
-r"""A quadratic over the unit ball of an l_p norm, :math:`1 < p < \infty`, by Newton's method along the mirror curve.
+r"""Minimisation of a quadratic over the l_p unit ball, :math:`1 < p < \infty`, by Newton's method on the mirror curve.
 
 With :math:`s = \operatorname{sgn}(x)|x|^{p-1}` the optimality conditions on the sphere are
 
 .. math:: H x - b + \lambda s = 0, \qquad \|x\|_p = 1.
 
-One of ``x`` and ``s`` has an infinite slope at zero unless ``p = 2``. The coordinate :math:`z = h x + \lambda s` of
-Minty, with any :math:`h \ge 0`, has bounded slopes for every ``p``: Newton's method takes ``z``, with a matrix
-scaled to the diagonal one, and the curve gives ``x`` and ``s`` back. The penalty follows by Newton's method on
-:math:`1/\|x(\lambda)\|_p` (Hebden), in the same step.
+One of ``x`` and ``s`` is not differentiable at zero as a function of the other unless ``p = 2``. As functions of
+Minty's coordinate :math:`z = h x + \lambda s`, with any :math:`h \ge 0`, both have bounded derivatives for every
+``p``. Newton's method therefore iterates on ``z``, with a matrix scaled to unit diagonal, and computes ``x`` and ``s``
+from it. The same step updates the penalty by Newton's method on :math:`1/\|x(\lambda)\|_p` (Hebden).
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from projfree.numerics.lp_norm import lp_norm, power
 from projfree.numerics.projections import exponents, solve_two_powers
 from projfree.numerics.secular import Solution, UnitQuadratic
 
-#: Steps at most; 5 to 20 are usual.
+#: Maximum number of steps; 5 to 20 are usual.
 STEPS = 300
-#: The factor by which the penalty may change in one step: its equation is solved at points that are only predicted.
+#: Largest factor by which the penalty changes in one step, because the norm at the new penalty is only predicted.
 FACTOR = 10
-#: The part of the distance to the sphere that Newton's step may still change when the penalty moves.
+#: The penalty is updated if the Newton step changes the distance to the sphere by at most this fraction.
 CLOSE = 0.3
 _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 
 
 class Place(NamedTuple):
-    r"""Points of the curve and how they move: :math:`dx = a\,dz` and :math:`\lambda\,ds = c\,dz`, ``h a + c = 1``."""
+    r"""Point of the curve and its derivatives: :math:`dx = a\,dz` and :math:`\lambda\,ds = c\,dz`, ``h a + c = 1``."""
 
     x: Array
     s: Array
@@ -43,7 +43,7 @@ class Place(NamedTuple):
 
 
 def on_curve(z: Array, h: Array, penalty: float, p: float) -> Place:
-    r"""Solve :math:`h x + \lambda s = z` on the curve, entry by entry; ``h > 0``, ``1 < p < inf``."""
+    r"""Solve :math:`h x + \lambda s = z` on the curve for every entry; ``h > 0``, ``1 < p < inf``."""
     alpha, beta = exponents(p)
     log_z, log_h, log_l = np.log(np.maximum(np.abs(z), _TINY)), np.log(h), math.log(penalty)
     t = np.minimum((log_z - log_h) / alpha, (log_z - log_l) / beta)
@@ -51,7 +51,7 @@ def on_curve(z: Array, h: Array, penalty: float, p: float) -> Place:
     rate = alpha + (beta - alpha) * share
     c = beta * share / rate
     s = np.copysign(np.exp(beta * t), z)
-    # Where x takes more of a change of z than s does, the rest z - lambda s is the finer formula.
+    # If x changes more with z than s does, the difference z - lambda s is more accurate.
     x = np.where(c < 0.5, (z - penalty * s) / h, np.copysign(np.exp(alpha * t), z))
     live = z != 0.0
     return Place(np.where(live, x, 0.0), np.where(live, s, 0.0), alpha * np.exp(alpha * t - log_z) / rate, c)
@@ -60,19 +60,19 @@ def on_curve(z: Array, h: Array, penalty: float, p: float) -> Place:
 def minimise_on_mirror_curve(
     problem: UnitQuadratic, start: Array | None = None, pseudo_inverse: Product | None = None
 ) -> Solution:
-    """The best point that Newton's method finds, from ``start`` if that tells of a penalty.
+    """Return the best iterate of Newton's method on the mirror curve, from ``start`` if it implies a positive penalty.
 
-    ``pseudo_inverse`` is that of a singular matrix, whose minimisers fill a plane: where the path comes near to it
-    inside the ball, that plane is one jump away.
+    ``pseudo_inverse`` multiplies by the pseudo-inverse of a singular H. If the penalty tends to zero, the method also
+    tries the unconstrained minimiser nearest to the iterate.
     """
     diagonal = problem.H.diagonal()
-    # Any positive weights make a coordinate; those of the diagonal make its slope the same for all features.
+    # Any positive weights define a coordinate; with the diagonal of H it is scaled equally for all features.
     h = np.maximum(diagonal, max(_EPS * float(diagonal.max()), _TINY))[:, None] + np.zeros_like(problem.b)
     place, penalty = _first_place(problem, h, start)
     low, high, best, idle = 0.0, 1.0, problem.check(np.zeros_like(problem.b)), 0
     for _ in range(STEPS):
         if not penalty > _TINY or not np.isfinite(place.x).all():
-            break  # out of the range of doubles: the best point so far is the answer
+            break  # overflow or underflow: return the best point so far
         image = problem.H @ place.x
         found = problem.check(place.x, image)
         idle = 0 if found.gap < 0.5 * best.gap else idle + 1
@@ -101,7 +101,7 @@ def minimise_on_mirror_curve(
 
 
 def _first_place(problem: UnitQuadratic, h: Array, start: Array | None) -> tuple[Place, float]:
-    r"""A point of the curve and a penalty: those of ``start``, else of the vertex that :math:`H = 0` would give."""
+    r"""Return the initial point of the curve and the penalty, from ``start`` or from the solution for :math:`H = 0`."""
     if start is not None and start.any():
         pull = problem.b - problem.H @ start
         gain, weight = float(np.vdot(pull, start)), power(lp_norm(start, problem.p), problem.p)
@@ -112,12 +112,12 @@ def _first_place(problem: UnitQuadratic, h: Array, start: Array | None) -> tuple
 
 
 class MirrorStep:
-    r"""Newton's step ``inner`` for ``x`` at a fixed penalty, and :math:`dx/d\lambda` as ``outer``.
+    r"""Newton step ``inner`` for ``x`` at a fixed penalty, and the derivative ``outer`` :math:`= dx/d\lambda`.
 
-    ``turn`` is minus the change of :math:`\lambda s` that goes with ``inner``; ``h`` are the weights of the coordinate
-    along which the curve is searched: the curvature that is left when all other entries give way. ``decrement`` is
-    twice the decrease of the penalised function that Newton's step predicts; ``norm`` is that of ``x``. Columns share
-    nothing but the penalty. Cost: a Cholesky inverse a column.
+    ``turn`` is minus the change of :math:`\lambda s` in this step; ``h`` are the weights of the coordinate for the line
+    search, the curvature of each entry after minimisation over the others (Schur complement). ``decrement`` is twice
+    the decrease of the penalised function that the quadratic model predicts; ``norm`` is that of ``x``. The columns
+    are coupled only by the penalty. Cost: one Cholesky inverse per column.
     """
 
     def __init__(self, problem: UnitQuadratic, place: Place, penalty: float, image: Array, diagonal: Array) -> None:
@@ -126,7 +126,7 @@ class MirrorStep:
         residual = image - problem.b + penalty * s
         self.inner, self.outer, root, self.h = np.zeros_like(x), np.zeros_like(x), np.sqrt(a), diagonal.copy()
         for j in range(x.shape[1]):
-            # Entries whose x takes next to nothing of a step stand still.
+            # Entries whose x hardly depends on z are fixed.
             on = np.flatnonzero(diagonal[:, j] * a[:, j] > _EPS**2)
             if len(on):
                 scale = root[on, j]
@@ -141,27 +141,27 @@ class MirrorStep:
         self.norm = lp_norm(x, problem.p)
 
     def norm_derivative(self, direction: Array) -> float:
-        """The derivative of the norm of ``x`` along a direction."""
+        """Return the directional derivative of the norm of ``x``."""
         p, norm = self.problem.p, self.norm
         if norm == 0.0:
             return 0.0
-        if p < 2.0:  # here s is the finer of the two, and its power of the norm is harmless
+        if p < 2.0:  # s is more accurate than x, and the power of the norm cannot overflow
             return power(norm, 1.0 - p) * float(np.vdot(self.place.s, direction))
         x = self.place.x / norm
         return float(np.vdot(np.copysign(np.abs(x) ** (p - 1.0), x), direction))
 
     def leap(self, penalty: float) -> Place:
-        """The point that is expected at another penalty."""
+        """Return the point that the linearisation predicts at another penalty."""
         by = penalty - self.penalty
         z = self.h * (self.place.x + self.inner + by * self.outer)
         z += self.penalty * self.place.s - self.turn - by * (self.problem.H @ self.outer)
         return on_curve(z, self.h, penalty, self.problem.p)
 
     def search(self, diagonal: Array) -> Place:
-        """Halve the step until the penalised function falls, up to rounding.
+        """Halve the step until the penalised function decreases, up to rounding (backtracking line search).
 
-        Each step is tried along two coordinates: with the weights of this step, and with those of the diagonal, which
-        go further where a large p makes the other curvature vanish.
+        Each step length is tried in two coordinates: with the weights of this step, and with the diagonal, which allows
+        longer steps if the other weights are near zero because of a large p.
         """
         at, t = self.place, 1.0
         now = self._penalised(at.x, self.image)
@@ -179,9 +179,10 @@ class MirrorStep:
 
 
 def solve_unit_diagonal(M: Array, sides: Array) -> tuple[Array, Array]:
-    """Solve with a matrix of diagonal one that is positive semidefinite up to rounding, lifted where it is not.
+    """Solve a linear system with a matrix of unit diagonal that is positive semidefinite up to rounding.
 
-    Returns the solution and the diagonal of the inverse.
+    If the Cholesky factorisation fails, the diagonal is increased. Returns the solution and the diagonal of the
+    inverse.
     """
     from scipy.linalg import lapack
 

@@ -1,12 +1,13 @@
-r"""Euclidean projections onto l_p balls, weighted ones, mixed-norm balls and the simplex, for every p in [1, inf].
+r"""Euclidean projections onto (weighted) l_p balls, mixed-norm balls and the simplex, for every p in [1, inf].
 
 For :math:`1 < p < \infty` the projection :math:`x = r y / d` of :math:`a \ge 0` onto :math:`\{x : \|d x\|_p \le r\}`
-solves, entry by entry and with one multiplier :math:`\lambda` that makes :math:`\|y\|_p = 1`,
+solves, for every entry and with the multiplier :math:`\lambda` for which :math:`\|y\|_p = 1`,
 
 .. math:: (\kappa/d)\, y + \lambda d\, y^{p-1} = b, \qquad b = a/m,\ \kappa = r/m,\ m = \max_j a_j.
 
-Powers such as :math:`y^{0.001}` are hopeless in ``y`` and harmless in its logarithm, so that `solve_two_powers` works
-there. Measuring from ``m`` keeps every logarithm that matters of order one, whatever the scale of ``a`` and ``r``.
+Powers such as :math:`y^{0.001}` are nearly singular in ``y`` but linear in its logarithm, which `solve_two_powers`
+therefore solves for. The division by ``m`` scales the relevant logarithms to order one, for any scale of ``a`` and
+``r``.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ _EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 
 
 def project(w: Array, p: float, radius: float, weights: Array | None = None) -> Array:
-    r"""The projection of all entries of ``w`` together; see `project_rows`."""
+    r"""Project the entries of ``w`` as one vector; see `project_rows`."""
     d = None if weights is None else np.broadcast_to(weights, w.shape).reshape(1, -1)
     return project_rows(w.reshape(1, -1), p, radius, d).reshape(w.shape)
 
 
 def project_rows(w: Array, p: float, radius: float | Array, weights: Array | None = None) -> Array:
-    r"""The projection of every row of ``w`` onto :math:`\{x : \|d x\|_p \le r\}` (:math:`d = 1` by default).
+    r"""Project every row of ``w`` onto :math:`\{x : \|d x\|_p \le r\}` (:math:`d = 1` by default).
 
-    A threshold for ``p = 1``, a rescaling for ``p = 2``, a clip for ``p = inf``, Newton's method on logarithms
-    otherwise. Rows inside stay as they are, a radius of 0 gives 0; every result has :math:`\|d x\|_p \le r` up to
-    rounding, since the last step is a division by the norm.
+    The method is soft thresholding for ``p = 1``, rescaling for ``p = 2``, clipping for ``p = inf``, and Newton's
+    method on logarithms otherwise. Rows in the ball are not changed; a radius of 0 gives 0. The result satisfies
+    :math:`\|d x\|_p \le r` up to rounding, because the last step is a division by the norm.
     """
     radii = np.broadcast_to(np.asarray(radius, dtype=np.float64), w.shape[:1])
     d = None if weights is None else np.broadcast_to(weights, w.shape)
@@ -50,9 +51,9 @@ def project_rows(w: Array, p: float, radius: float | Array, weights: Array | Non
 
 
 def _onto_sphere(w: Array, norms: Array, p: float, radius: Array, d: Array | None) -> Array:
-    """The projection of rows outside of their balls."""
+    """Project rows that are outside the ball."""
     if p == 2.0 and d is None:
-        return np.asarray(w / norms[:, None] * radius[:, None])  # divided first: the quotient might underflow
+        return np.asarray(w / norms[:, None] * radius[:, None])  # radius / norm might underflow
     a = np.abs(w)
     if math.isinf(p):
         x = np.minimum(a, radius[:, None] if d is None else radius[:, None] / d)
@@ -68,11 +69,11 @@ def simplex_rows(z: Array, radius: float | Array, weights: Array | None = None) 
 
     .. math:: x_j = (z_j - \mu d_j)_+, \qquad \mu = \Bigl(\sum_{j \in A} d_j z_j - r\Bigr) \Big/ \sum_{j \in A} d_j^2,
 
-    with :math:`A` the entries that stay positive. Where the radius is small against ``z`` this difference would cancel,
-    and the threshold is measured from the largest ratio instead: :math:`x_j = d_j (\eta - \delta_j)_+`,
+    where :math:`A` is the set of positive entries of x. If the radius is small relative to ``z``, this difference
+    suffers from cancellation, and the equivalent formula :math:`x_j = d_j (\eta - \delta_j)_+` is used, with
     :math:`\delta_j = \max_i (z_i/d_i) - z_j/d_j`, :math:`\eta = (r + \sum_A d_j^2 \delta_j)/\sum_A d_j^2`.
-    Entries with :math:`\delta_j > \eta` leave A until none does. This is Newton's method for a piecewise
-    linear function; about ten rounds are usual.
+    Each iteration removes the entries with :math:`\delta_j > \eta` from A. This is Newton's method for a piecewise
+    linear function; about ten iterations are usual.
 
     References
     ----------
@@ -80,7 +81,7 @@ def simplex_rows(z: Array, radius: float | Array, weights: Array | None = None) 
     (2016), Fast projection onto the simplex and the l1 ball.
     """
     r = np.broadcast_to(np.asarray(radius, dtype=np.float64).reshape(-1, 1), (len(z), 1))
-    # Division by a power of two is exact, and keeps sums and products in the range of numbers.
+    # Division by a power of two is exact and avoids overflow and underflow of sums and products.
     size = np.maximum(np.abs(z).max(axis=-1, keepdims=True, initial=0.0), r)
     unit = np.where((size > 0.0) & (size < math.inf), np.ldexp(0.5, np.frexp(size)[1]), 1.0)
     z, r = z / unit, r / unit
@@ -90,7 +91,7 @@ def simplex_rows(z: Array, radius: float | Array, weights: Array | None = None) 
     square = d * d
     positive = delta <= r / np.where(delta == 0.0, square, 0.0).max(
         axis=-1, keepdims=True
-    )  # the largest gets r at most
+    )  # the largest entry is at most r
     while True:
         mass = np.where(positive, square, 0.0).sum(axis=-1, keepdims=True)
         eta = (r + np.where(positive, square * delta, 0.0).sum(axis=-1, keepdims=True)) / mass
@@ -99,7 +100,7 @@ def simplex_rows(z: Array, radius: float | Array, weights: Array | None = None) 
             break
         positive = still
     mu = (np.where(positive, d * z, 0.0).sum(axis=-1, keepdims=True) - r) / mass
-    out = np.where(eta < np.abs(mu), eta - delta, ratio - mu)  # for each row the form that loses fewer digits
+    out = np.where(eta < np.abs(mu), eta - delta, ratio - mu)  # for each row the formula with less cancellation
     np.maximum(out, 0.0, out=out)
     return np.asarray(out * unit if weights is None else out * d * unit)
 
@@ -107,12 +108,12 @@ def simplex_rows(z: Array, radius: float | Array, weights: Array | None = None) 
 def solve_two_powers(
     t: Array, log_b: Array, sigma: Array, tau: Array | float, alpha: float, beta: float
 ) -> tuple[Array, Array]:
-    r"""Solve :math:`\log(e^{\alpha t + \sigma} + e^{\beta t + \tau}) = \log b` for many entries, from the right.
+    r"""Solve :math:`\log(e^{\alpha t + \sigma} + e^{\beta t + \tau}) = \log b` for t, elementwise.
 
     With :math:`\log y = \alpha t` and :math:`(\alpha, \beta)` of `exponents` this is :math:`e^\sigma y + e^\tau y^{p-1}
-    = b`. The left side is increasing and convex in t, so that Newton's method falls onto the root monotonically.
-    Returned are t and the share :math:`1/(1 + e^{\alpha t + \sigma - \beta t - \tau})` of the second power before the
-    last step. Cost of a round: an exponential and a logarithm an entry; 3 to 10 rounds are usual.
+    = b`. The left side is increasing and convex in t, so that Newton's method, started above the root, decreases
+    monotonically to it. Returns t, and the share :math:`1/(1 + e^{\alpha t + \sigma - \beta t - \tau})` of the second
+    power before the last step. Cost: an exponential and a logarithm per entry and iteration; 3 to 10 are usual.
     """
     stop, before = math.sqrt(_EPS) / max(alpha, beta), math.inf  # Newton's method squares the error
     for k in count():
@@ -123,29 +124,29 @@ def solve_two_powers(
         step = (np.maximum(left, right) + np.log1p(e) - log_b) / (alpha + (beta - alpha) * share)
         t = t - step
         largest = float(np.abs(step).max(initial=0.0))
-        if largest <= stop or (k > 1 and not largest < before):  # the second: nothing but rounding is left
+        if largest <= stop or (k > 1 and not largest < before):  # or only rounding errors remain
             break
         before = largest
     return t, share
 
 
 def exponents(p: float) -> tuple[float, float]:
-    r""":math:`(\alpha, \beta)` such that :math:`y = e^{\alpha t}` and :math:`y^{p-1} = e^{\beta t}` are smooth in t."""
+    r"""Return :math:`\alpha, \beta \ge 1` such that :math:`y = e^{\alpha t}` and :math:`y^{p-1} = e^{\beta t}`."""
     return (1.0 / (p - 1.0), 1.0) if p < 2.0 else (1.0, p - 1.0)
 
 
 def _sphere_rows(a: Array, p: float, radius: Array, weights: Array | None) -> Array:
-    r"""Project rows ``a >= 0`` that lie outside the ball onto :math:`\{x : \|d x\|_p = r\}`; ``radius`` one a row.
+    r"""Project rows ``a >= 0`` outside the ball onto :math:`\{x : \|d x\|_p = r\}`; ``radius`` has one entry per row.
 
-    The root in :math:`\lambda` of :math:`\|y(\lambda)\|_p^{1-p} - 1`, which is nearly linear at both ends of its range;
-    for each :math:`\lambda` `solve_two_powers` for every entry.
+    The multiplier :math:`\lambda` is the root of :math:`\|y(\lambda)\|_p^{1-p} - 1`, which is nearly linear at both
+    ends of its range; for each :math:`\lambda`, `solve_two_powers` computes y.
     """
     alpha, beta = exponents(p)
     d, r = np.ones((1, 1)) if weights is None else weights, radius.reshape(-1, 1)
     m = a.max(axis=-1, keepdims=True)
     b, kappa = a / m, r / m
-    log_b, log_d = np.log(np.maximum(b, _TINY)), np.log(d)  # the power of what stands for log(0) vanishes
-    # A difference of logarithms is the coarser formula; where the quotient underflows, kappa no longer matters.
+    log_b, log_d = np.log(np.maximum(b, _TINY)), np.log(d)  # _TINY replaces zero: its power underflows
+    # The difference of logarithms is less accurate, but if kappa underflows its accuracy is irrelevant.
     sigma = (np.log(r) - np.log(m) if np.min(kappa) < _TINY else np.log(kappa)) - log_d
     log_y, log_norm = np.zeros_like(a), np.zeros_like(m)
     warm: tuple[Array, Array, Array] | None = None
@@ -155,7 +156,7 @@ def _sphere_rows(a: Array, p: float, radius: Array, weights: Array | None) -> Ar
         c = np.log(places)[:, None]
         tau = c + log_d
         t = np.minimum((log_b - tau) / beta, (log_b - sigma) / alpha)
-        if warm is not None:  # the tangent at the last multiplier; Newton's method corrects it from either side
+        if warm is not None:  # extrapolate linearly from the last multiplier; Newton's method converges from both sides
             t = np.minimum(t, warm[1] - warm[2] * (c - warm[0]))
         t, share = solve_two_powers(t, log_b, sigma, tau, alpha, beta)
         speed = share / (alpha + (beta - alpha) * share)
@@ -171,7 +172,7 @@ def _sphere_rows(a: Array, p: float, radius: Array, weights: Array | None) -> Ar
         return list(zip(value[:, 0].tolist(), (slope[:, 0] / places).tolist(), noise.tolist(), strict=True))
 
     slack = math.sqrt(_EPS)
-    # lambda is the dual norm of b - kappa y / d, at most that of b; and y <= 1 bounds it from below.
+    # lambda is the dual norm of b - kappa y / d, hence at most that of b; y <= 1 implies a lower bound.
     high = row_norms(b / d, conjugate(p)) * (1.0 + slack)
     low = np.clip(np.max((b - kappa / d) / d, axis=-1) * (1.0 - slack), _TINY, high)
     find_roots(looks, high.tolist(), low.tolist(), high.tolist())
@@ -179,13 +180,13 @@ def _sphere_rows(a: Array, p: float, radius: Array, weights: Array | None) -> Ar
 
 
 def project_groups(w: Array, p: float, q: float, radius: float) -> Array:
-    r"""The projection of a matrix onto the ball of :math:`(\sum_i \|x_i\|_p^q)^{1/q}`, rows being groups.
+    r"""Project a matrix onto the ball of :math:`(\sum_i \|x_i\|_p^q)^{1/q}`, whose groups are the rows.
 
-    With :math:`N_i = \|x_i\|_p` and :math:`\nu_i = \|a_i - x_i\|_{p'}` (:math:`1/p + 1/p' = 1`), a row of the
-    projection is the projection of ``a_i`` onto the l_p ball of radius ``N_i``, and one multiplier ties the rows
-    together: :math:`\nu_i = \lambda (N_i / r)^{q-1}`, :math:`\sum_i N_i^q = r^q`. Entrywise for ``p = q``; a projection
-    of each row for ``q = inf``; of the row norms for ``p = 2``; one search for the multiplier for ``q = 1``; a search
-    for every row inside that one otherwise, about a hundred l_p projections.
+    With :math:`N_i = \|x_i\|_p` and :math:`\nu_i = \|a_i - x_i\|_{p'}` (:math:`1/p + 1/p' = 1`), row i is the
+    projection of ``a_i`` onto the l_p ball of radius ``N_i``, and one multiplier couples the rows:
+    :math:`\nu_i = \lambda (N_i / r)^{q-1}`, :math:`\sum_i N_i^q = r^q`. The projection reduces to that of a vector for
+    ``p = q``, of each row for ``q = inf``, and of the row norms for ``p = 2``. For ``q = 1`` it takes one search for
+    the multiplier; otherwise two nested searches, with about a hundred l_p projections.
     """
     if p == q:
         return project(w, p, radius)
@@ -195,14 +196,14 @@ def project_groups(w: Array, p: float, q: float, radius: float) -> Array:
     if lp_norm(norms, q) <= radius:
         return w.copy()
     if p == 2.0:
-        # Each row keeps its direction; divided first, since a quotient of lengths might underflow.
+        # The directions of the rows do not change. Divide first, because a quotient of norms might underflow.
         return np.asarray(w / np.where(norms > 0.0, norms, 1.0)[:, None] * project(norms, q, radius)[:, None])
     sizes = _soft_sizes(w, p, radius) if q == 1.0 else _sizes(w, p, q, radius)
     return project_rows(w, p, sizes * (radius / lp_norm(sizes, q)))
 
 
 def _soft_sizes(w: Array, p: float, radius: float) -> Array:
-    r"""``q = 1``: all :math:`\nu_i = \lambda`; by Moreau's identity ``x_i`` is ``a_i`` minus a dual projection."""
+    r"""Row norms of the projection for ``q = 1``: all :math:`\nu_i = \lambda`, and Moreau's identity gives ``x_i``."""
     dual = conjugate(p)
 
     def sizes(multiplier: float) -> Array:
@@ -210,7 +211,7 @@ def _soft_sizes(w: Array, p: float, radius: float) -> Array:
 
     high = np.atleast_1d(row_norms(w, dual).max())
     root = float(decreasing_roots(lambda c: np.atleast_1d(sizes(c[0]).sum() - radius), np.zeros(1), high)[0])
-    # Against a tiny radius even neighbouring multipliers are far apart; between them the sizes are interpolated.
+    # For a tiny radius the rounding of the multiplier matters: interpolate the norms between adjacent multipliers.
     large, small = sizes(root * (1.0 - 4 * _EPS)), sizes(root * (1.0 + 4 * _EPS))
     gap = float(large.sum() - small.sum())
     share = (radius - float(small.sum())) / gap if gap > 0.0 else 0.0
@@ -218,11 +219,11 @@ def _soft_sizes(w: Array, p: float, radius: float) -> Array:
 
 
 def _sizes(w: Array, p: float, q: float, radius: float) -> Array:
-    r"""``1 < q < inf``: for a given :math:`\lambda` each row has its own equation for :math:`N_i`, solved inside."""
+    r"""Row norms for ``1 < q < inf``: search for :math:`\lambda`; an inner search solves one equation per row."""
     dual = conjugate(p)
-    # The unknown of a row is s with N = r s^power: of N and N^(q-1) the one in which both sides are smooth.
+    # The unknown of a row is s with N = r s^power, so that both sides of the equation are smooth in s.
     power = max(1.0, 1.0 / (q - 1.0))
-    # At the solution no row is longer than the radius, and with this cap no power overflows.
+    # At the solution no row norm exceeds the radius; this upper bound avoids overflow of powers.
     longest = (np.minimum(row_norms(w, p) / radius, 1.0)) ** (1.0 / power)
 
     def sizes(multiplier: float) -> Array:
@@ -237,9 +238,9 @@ def _sizes(w: Array, p: float, q: float, radius: float) -> Array:
 
 
 def decreasing_roots(fun: Callable[[Array], Array], low: Array, high: Array) -> Array:
-    """The root in ``[low, high]`` of each of several decreasing functions without known slopes.
+    """Return the root in ``[low, high]`` of each of several decreasing functions, without derivatives.
 
-    ``fun`` maps the vector of arguments to the vector of values. At the deadline the last places are returned.
+    ``fun`` maps the vector of arguments to the vector of values. At the deadline the last arguments are returned.
     """
 
     def looks(places: Sequence[float]) -> list[tuple[float, float, float]]:
