@@ -118,7 +118,7 @@ def _minimise_box(problem: UnitQuadratic, start: Array | None) -> Solution:
 def _minimise_box_column(H: Array, b: Array, x: Array) -> Array:
     """Return the minimiser over the box ``[-1, 1]``, by a projected Newton method.
 
-    An entry is fixed if it is at a bound and the negative gradient, or the Newton step, points out of the box; the others
+    An entry is fixed if it is at a bound and the negative gradient or the Newton step points out of the box. The others
     take the step, either clipped to the box or shortened to end at the first bound, whichever has the lower value. The
     value decreases in every step; once the active set is correct, one step is exact (Bertsekas 1982, Projected Newton
     methods).

@@ -1,4 +1,4 @@
-"""Roots of increasing functions by Newton or secant steps, safeguarded by bisection; one or several at a time."""
+"""Roots of one or several increasing functions by Newton or secant steps, safeguarded by bisection."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import math
 import sys
 from collections.abc import Callable, Generator, Sequence
 
-#: ``fun(x) -> (value, slope, noise)``: an increasing function, its derivative and the rounding error of its value.
+#: ``fun(x) -> (value, slope, noise)``: value and derivative of an increasing function, rounding error of the value.
 Look = tuple[float, float, float]
 Increasing = Callable[[float], Look]
 
-#: Bisection alone takes 53 for all digits, and every second step bisects.
+#: Maximum number of steps in a finite bracket; bisection takes 53, and steps that do not halve the value bisect next.
 REFINEMENTS = 100
 
 
 class NoRootError(ValueError):
-    """The function does not change sign within the range that was searched."""
+    """Raised if the function does not change sign in the search range."""
 
 
 def find_root(fun: Increasing, start: float, low: float = -math.inf, high: float = math.inf) -> float:
-    """The root of ``fun`` in ``[low, high]``, or the end nearest to it.
+    """Return the root of ``fun`` in ``[low, high]``, or the endpoint nearest to it.
 
-    The search stops once the value is within its noise, or the bracket within rounding, of zero. A slope that is not
-    positive is replaced by that of the secant. Where an end is infinite the bracket is found by steps that double;
-    `NoRootError` where there is no root among the floating-point numbers.
+    The search stops when the value is at most its noise, or the bracket contains no further floating-point number. A
+    slope that is not positive is replaced by that of the secant. If an endpoint is infinite, steps of doubling length
+    search for a bracket; `NoRootError` is raised if there is none among the floating-point numbers.
     """
     return find_roots(lambda places: [fun(places[0])], [start], [low], [high])[0]
 
@@ -34,7 +34,7 @@ def find_roots(
     low: Sequence[float] | None = None,
     high: Sequence[float] | None = None,
 ) -> list[float]:
-    """`find_root` for several functions at once, which ``fun`` evaluates at one place each."""
+    """Vectorised `find_root`: ``fun`` evaluates all functions at a sequence of arguments, one per function."""
     low = [-math.inf] * len(starts) if low is None else low
     high = [math.inf] * len(starts) if high is None else high
     searches = [_search(*ends) for ends in zip(starts, low, high, strict=True)]
@@ -52,7 +52,7 @@ def find_roots(
 
 
 def _search(start: float, low: float, high: float) -> Generator[float, Look, float]:
-    """Yield places, receive looks at them and return the root."""
+    """Yield arguments, receive (value, slope, noise) at them and return the root."""
     x, untried, reach = min(max(start, low), high), {low, high}, 1.0
     last_x, last_value, refinements = math.nan, math.nan, 0
     while refinements < REFINEMENTS:
@@ -70,7 +70,7 @@ def _search(start: float, low: float, high: float) -> Generator[float, Look, flo
         if math.isinf(end):
             if newton == x:  # the step is below rounding
                 return x
-            if reach > sys.float_info.max / 8:  # intercepts of huge predictions are nearly as large
+            if reach > sys.float_info.max / 8:  # the roots for huge predictions are nearly as large
                 raise NoRootError
             if halved and abs(newton - x) <= reach:
                 x = newton
@@ -78,12 +78,12 @@ def _search(start: float, low: float, high: float) -> Generator[float, Look, flo
                 x, reach = x + sign * reach, 2.0 * reach
             continue
         refinements += 1
-        if high - low <= 2.0 * sys.float_info.epsilon * max(abs(low), abs(high)):  # neighbouring numbers
+        if high - low <= 2.0 * sys.float_info.epsilon * max(abs(low), abs(high)):  # adjacent floating-point numbers
             return end if end in untried else x
-        if newton == x:  # the neighbour closes the bracket
+        if newton == x:  # the adjacent number closes the bracket
             newton = math.nextafter(x, end)
-        # An end that was never tried may be the answer. A step that did not halve the value gives way to bisection, so
-        # that the search ends.
+        # An endpoint that was not evaluated may be the root. Bisect if the last step did not halve the value, so that
+        # the search terminates.
         if not low < newton < high and end in untried:
             x = end
         else:

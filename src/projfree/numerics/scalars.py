@@ -1,17 +1,17 @@
-"""Exponential and logarithm of one number, in operations that a compiler vectorises, accurate relative to their size.
+"""Exponential and logarithm with high relative accuracy, in operations that a compiler can vectorise.
 
-Plain Python, for the compiled forms of losses: `projfree.data.kernels` compiles these functions together with the loops
-that call them. Calls of a library's exp and log would be taken one by one: 12 ns a row of the logistic loss, here 1.
-Polynomials interpolate at Chebyshev nodes; their error is below 2e-17.
+The functions are plain Python, for the kernels of losses: `projfree.data.kernels` compiles them together with the loops
+that call them. Calls of exp and log of the C library are not vectorised: the logistic loss would take 12 ns per row
+instead of 1. The polynomials interpolate at Chebyshev nodes; their error is below 2e-17.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-#: Added to a number below 2^51 it leaves the nearest whole number in the last bits; converting would not vectorise.
+#: 1.5 * 2^52: adding it to a number below 2^51 stores the nearest integer in the last bits, a vectorisable rounding.
 MAGIC = 6755399441055744.0
-#: The leading bits of log 2, and the rest of it.
+#: The leading bits of log 2, and the remainder.
 LOG2, LOG2_REST = 0.6931471803691238, 1.9082149292705877e-10
 #: Exponentials of numbers up to this size are normal.
 LARGEST = 700.0
@@ -44,8 +44,8 @@ LOG = (
 
 
 def exponential(t: float) -> float:
-    """exp(t) for t between -700 and 700, within 2 ulp: a polynomial after taking off multiples of log 2."""
-    moved = t * (1.0 / LOG2) + MAGIC  # the nearest whole number k stands in its last bits
+    """Return exp(t) for t in [-700, 700], with an error of at most 2 ulp."""
+    moved = t * (1.0 / LOG2) + MAGIC  # its last bits are the nearest integer k
     k = moved - MAGIC
     r = (t - k * LOG2) - k * LOG2_REST
     p = EXP[0]
@@ -57,12 +57,12 @@ def exponential(t: float) -> float:
 
 
 def decay(u: float) -> float:
-    """exp(-|u|), held at e^-700."""
+    """Return exp(-|u|), but at least e^-700."""
     return exponential(-min(abs(u), LARGEST))
 
 
 def log1p(x: float) -> float:
-    """log(1 + x) for 0 <= x <= 1, as 2 atanh(x / (2 + x))."""
+    """Return log(1 + x) for 0 <= x <= 1, as 2 atanh(x / (2 + x))."""
     z = x / (2.0 + x)
     q = z * z
     s = LOG[0]

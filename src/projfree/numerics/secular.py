@@ -1,12 +1,12 @@
-r"""A quadratic over the unit ball of a norm, and its minimiser over the Euclidean ball from the spectrum of its matrix.
+r"""Quadratics over the unit ball of an l_p norm, and their minimisers over the Euclidean ball (``p = 2``).
 
-The latter is one equation in the multiplier,
+For ``p = 2`` the multiplier is the root of the secular equation
 
 .. math:: \Bigl(\sum_i \frac{\|\beta_i\|^2}{(h_i + \lambda)^2}\Bigr)^{1/2} = 1,
           \qquad H = V \operatorname{diag}(h) V^T,\ \beta = V^T b.
 
 The reciprocal of the left-hand side is increasing, concave and nearly linear in :math:`\lambda`, so that Newton's
-method from the left climbs monotonically to the root.
+method from the left increases monotonically to the root.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from projfree.numerics.linear_systems import is_null
 from projfree.numerics.lp_norm import conjugate, lp_norm
 from projfree.numerics.root_finding import find_root
 
-#: Roundings that the gap of an exact solution may be off by.
+#: Largest gap of an exact solution, in units of its rounding error.
 FEW = 32
 _EPS, _TINY = float(np.finfo(np.float64).eps), sys.float_info.min
-#: The eigenvalues in increasing order and the eigenvectors of matrices in use, by `id`: one serves many radii.
+#: Cache of the eigenvalues (in increasing order) and eigenvectors of matrices, by `id`, for problems with other radii.
 _EIGEN: dict[int, tuple[Array, Array]] = {}
 
 
 class Solution(NamedTuple):
-    r"""A point of the unit ball, its Frank-Wolfe gap :math:`\langle g, x\rangle + \|g\|_q`, and the gap's rounding.
+    r"""A point of the unit ball, its Frank-Wolfe gap :math:`\langle g, x\rangle + \|g\|_q`, and the error of the gap.
 
-    No point of the ball is lower by more than the gap; one below the ``floor`` cannot be told from zero.
+    The value at x exceeds the minimum by at most the gap. ``floor`` is the rounding error of the gap.
     """
 
     x: Array
@@ -42,15 +42,15 @@ class Solution(NamedTuple):
 
     @property
     def exact(self) -> bool:
-        """Whether only a few rounding errors are left of the gap."""
+        """Whether the gap is zero up to a few rounding errors."""
         return self.gap <= FEW * self.floor
 
 
 class UnitQuadratic:
     r"""The function :math:`\tfrac12\langle x, Hx\rangle - \langle b, x\rangle` over :math:`\|x\|_p \le 1`, b a matrix.
 
-    From a problem with radius r by :math:`x = w/r`, :math:`H \to H r/\|b\|_q`, :math:`b \to b/\|b\|_q`; then the
-    multiplier is at most one.
+    A problem with radius r is scaled by :math:`x = w/r`, :math:`H \to H r/\|b\|_q`, :math:`b \to b/\|b\|_q`, so that
+    the multiplier is at most one.
     """
 
     def __init__(self, H: Array, b: Array, p: float, radius: float) -> None:
@@ -62,7 +62,7 @@ class UnitQuadratic:
         self.absolute = np.abs(self.H)
 
     def eigen(self) -> tuple[Array, Array]:
-        """The eigenvalues and eigenvectors of H; the matrix that was given is decomposed once, and must not change."""
+        """Return the eigenvalues and eigenvectors of H; they are cached, so that the input must not be modified."""
         key = id(self.given)
         if key not in _EIGEN:
             _EIGEN[key] = np.linalg.eigh(self.given)
@@ -71,25 +71,25 @@ class UnitQuadratic:
         return h * self.ratio, V
 
     def check(self, x: Array, image: Array | None = None) -> Solution:
-        """The point ``x``, scaled back to the ball if it is outside, with its gap; ``image`` is H x."""
+        """Return the point ``x``, scaled to the ball if it is outside, with its gap; ``image`` is H x."""
         image = self.H @ x if image is None else image
         norm = lp_norm(x, self.p)
         if norm > 1.0:
             x, image = x / norm, image / norm
         g = image - self.b
         multiplier = lp_norm(g, self.q)
-        # Of the gradient, entry by entry, and of the two sums that make the gap.
+        # Rounding errors of the entries of the gradient, and of the two sums in the gap.
         floor = _EPS * (lp_norm(self.absolute @ np.abs(x) + np.abs(self.b), self.q) + 4 * multiplier)
         return Solution(x, float(np.vdot(g, x)) + multiplier, floor)
 
 
 def minimise_secular(problem: UnitQuadratic) -> Solution:
-    """The minimiser over the Frobenius ball. Cost: O(d^2) once the matrix is decomposed."""
+    """Return the minimiser over the Frobenius ball. Cost: O(d^2) after the eigendecomposition."""
     h, V = problem.eigen()
     beta = V.T @ problem.b
     sizes = np.sqrt(np.add.reduce(np.square(beta), axis=1))
     null = is_null(h)
-    # A slope along a direction without curvature is one of b only where it exceeds the rounding of b.
+    # Slopes along directions of zero curvature are zero up to the rounding of b.
     still = null & (sizes <= 16 * len(h) * _EPS)
     h = np.where(null, 0.0, h)
     beta[still], sizes[still], h[still] = 0.0, 0.0, 1.0
@@ -104,19 +104,19 @@ def minimise_secular(problem: UnitQuadratic) -> Solution:
 
 
 def secular_root(h: Array, sizes: Array) -> float:
-    r"""The :math:`\lambda \ge 0` with :math:`\sum (\text{sizes}/(h + \lambda))^2 = 1`, 0 if the sum is less at 0."""
+    r"""Return :math:`\lambda \ge 0` with :math:`\sum (\text{sizes}/(h + \lambda))^2 = 1`; 0 if the sum at 0 is less."""
     some = sizes > 0.0
     h, sizes = h[some], sizes[some]
 
     def look(penalty: float) -> tuple[float, float, float]:
         total = h + penalty
         share = sizes / total
-        square = max(float(share @ share), _TINY)  # where it underflows, the root is 0
+        square = max(float(share @ share), _TINY)  # if it underflows, the root is 0
         norm = math.sqrt(square)
         return 1.0 / norm - 1.0, float(share @ (share / total)) / square / norm, _EPS
 
     if not len(h):
         return 0.0
-    # Each term alone is at most one at the root.
+    # At the root every term of the sum is at most one.
     low = max(0.0, float((sizes - h).max()))
     return find_root(look, low, low, float(np.linalg.norm(sizes)) + low)

@@ -1,8 +1,8 @@
-r"""A quadratic over the simplex of a few weights, by an active-set method that ends on the right face exactly.
+r"""Minimisation of a quadratic over a simplex of few dimensions, by an active-set method.
 
-The method holds the minimiser over the hull of some corners, takes in those that the gradient asks for, and drops those
-whose weight falls to zero; the value decreases with every step, so that no face comes twice (Wolfe, 1976, Finding the
-nearest point in a polytope).
+The method minimises over the convex hull of the active vertices, adds vertices with a smaller partial derivative, and
+removes those whose weight is zero. The value decreases in every step, so that no face is visited twice (Wolfe, 1976,
+Finding the nearest point in a polytope).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ def minimise_on_simplex(H: Array, slope: Array, start: Array) -> Array:
     Parameters
     ----------
     H : array of shape (m, m)
-        Symmetric, without negative eigenvalues.
+        Symmetric positive semidefinite matrix.
     slope : array of shape (m,)
-        The gradient g at the start.
+        Gradient g at s.
     start : array of shape (m,)
-        Weights s without negative entries that add up to one.
+        Initial weights s, nonnegative with sum one.
 
     Returns
     -------
     ndarray of shape (m,)
-        The weights; those that are not in use are zero exactly.
+        Optimal weights; those of inactive vertices are exactly zero.
     """
-    # Neither a common number in the slopes nor a common scale of the function changes the answer.
+    # A constant added to the slope and a factor of the function do not change the minimiser.
     slope = slope - slope.mean()
     scale = max(float(np.abs(slope).max(initial=0.0)), float(np.abs(H).max(initial=0.0)))
     if not 0.0 < scale < math.inf:
@@ -45,7 +45,7 @@ def minimise_on_simplex(H: Array, slope: Array, start: Array) -> Array:
     best, least, idle = start, math.inf, 0
     weights, on = start, np.flatnonzero(start > 0.0)
     for _ in range(4 * len(start) + 50):
-        # Of the terms of the gradient; a steep corner that hardly weighs has a small one.
+        # Rounding error of the gradient; changes of small weights contribute little.
         noise = 4 * _EPS * (steepest + float((sizes @ np.abs(weights - start)).max()))
         weights, on = _descend(H, slope, start, weights, on, noise)
         g = slope + H @ (weights - start)
@@ -58,7 +58,7 @@ def minimise_on_simplex(H: Array, slope: Array, start: Array) -> Array:
         worst = float(excess.max())
         if least <= noise or idle >= IDLE or worst <= noise or expired():
             break
-        # Take in the corners that would lower the value most.
+        # Add the vertices with the smallest partial derivatives.
         found = np.flatnonzero(excess >= 0.5 * worst)
         found = found[np.argsort(-excess[found], kind="stable")][: 1 + len(on) // 2]
         on = np.sort(np.concatenate((on, found)))
@@ -66,7 +66,7 @@ def minimise_on_simplex(H: Array, slope: Array, start: Array) -> Array:
 
 
 def _descend(H: Array, slope: Array, start: Array, weights: Array, on: Array, noise: float) -> tuple[Array, Array]:
-    """The minimiser over the hull of the corners ``on``, and those of them that it uses."""
+    """Return the weights of the minimiser over the convex hull of the vertices ``on``, and its active vertices."""
     for _ in range(len(on) + 1):
         w = weights[on]
         g = (slope + H @ (weights - start))[on]

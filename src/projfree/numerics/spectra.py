@@ -1,7 +1,7 @@
-"""Singular values of matrices: dense ones, and ones that are only known by their products.
+"""Singular values of dense matrices, and of matrices that are given by their products (operators).
 
-Of the latter the whole spectrum is computed where one side is small, else leading singular triples by block subspace
-iteration. Upper bounds on norms come from the Frobenius norm, or from the Gram matrix of the smaller side.
+The spectrum of an operator is computed completely if one of its dimensions is small; otherwise block subspace iteration
+computes leading singular triples. Upper bounds on norms come from the Frobenius norm or from the smaller Gram matrix.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.lp_norm import lp_norm
 
-#: Up to so many entries a matrix is made dense (2 MB); up to so many on the smaller side its whole spectrum is taken
-#: from the Gram matrix in every call, and up to so many (a Gram matrix of 200 MB) where a sharp bound is asked for.
+#: Up to DENSE_ENTRIES entries (2 MB) a matrix is converted to a dense array. The complete spectrum comes from the Gram
+#: matrix if the smaller dimension is at most EVERY_SIDE; for tight bounds at most BOUND_SIDE (a Gram matrix of 200 MB).
 DENSE_ENTRIES, EVERY_SIDE, BOUND_SIDE = 1 << 18, 1024, 5000
-#: The block begins with so many columns and doubles, up to the most, while its last one still counts.
+#: Initial and maximum number of columns of the block; it doubles while the last one has a relevant weight.
 FIRST_BLOCK, MOST_BLOCK = 16, 64
-#: Steps at most, and the part of the norm that is left aside: a step that adds less is the last one, a component that
-#: weighs less does not count, and a bound this close to what is attained is sharp.
+#: Maximum number of steps, and relative tolerance: the iteration stops if a step increases the norm by less, and
+#: components of a smaller relative weight are ignored.
 STEPS, TOLERANCE = 12, 1e-3
 EPS = float(np.finfo(np.float64).eps)
 GRAM_NOISE = 8.0 * math.sqrt(EPS)
 
-#: A matrix with `shape`, `times`, `transposed_times`, `slab`, `gram`, `scale` and `size`, as structured ones are.
+#: A matrix with `shape`, `times`, `transposed_times`, `slab`, `gram`, `scale` and `size`, such as a `Structured` one.
 Operator = Any
-#: From singular values, those that the answer is made of; the block grows until the last one no longer counts.
+#: Function from singular values to their weights in the result; the block grows until the last weight is negligible.
 Weights = Callable[[Array], Array]
 
 
 def svd(c: Array) -> tuple[Array, Array, Array]:
-    r"""The thin decomposition :math:`c = U \operatorname{diag}(\sigma) V^T` as ``(U, sigma, Vt)``.
+    r"""Return the thin decomposition :math:`c = U \operatorname{diag}(\sigma) V^T` as ``(U, sigma, Vt)``.
 
-    LAPACK's divide and conquer (``gesdd``); where it does not converge, QR iteration (``gesvd``), slower and sturdier.
+    It uses LAPACK's divide and conquer (``gesdd``) or, if this does not converge, the slower QR iteration (``gesvd``).
     """
     try:
         return np.linalg.svd(c, full_matrices=False)
@@ -49,7 +49,7 @@ def svd(c: Array) -> tuple[Array, Array, Array]:
 
 
 def singular_values(c: Array) -> Array:
-    """The singular values alone, largest first."""
+    """Return the singular values in decreasing order."""
     try:
         return np.asarray(np.linalg.svd(c, compute_uv=False))
     except np.linalg.LinAlgError:
@@ -57,11 +57,11 @@ def singular_values(c: Array) -> Array:
 
 
 def svd_error(shape: tuple[int, int]) -> float:
-    r"""A bound, relative to :math:`\|c\|_F`, on the backward error of `svd` in the Frobenius norm.
+    r"""Return a bound, relative to :math:`\|c\|_F`, on the backward error of `svd` in the Frobenius norm.
 
     Householder reductions have a backward error of at most a small multiple of the number of reflections times the
-    root of their length (Higham 2002, section 19.3, with the rounding errors' probabilistic growth): the figure here is
-    :math:`8 (m + n) \epsilon`, some hundred times what is measured on matrices with known singular values.
+    square root of their length (Higham 2002, section 19.3, for probabilistic growth of rounding errors). The bound is
+    :math:`8 (m + n) \epsilon`, about a hundred times the error measured on matrices with known singular values.
     """
     return 8 * sum(shape) * EPS
 
@@ -70,8 +70,8 @@ def svd_error(shape: tuple[int, int]) -> float:
 class Spectrum:
     """Singular triples ``left, values, right``.
 
-    Where ``whole`` is False the values are those of a compression, each a lower bound on the one of its rank. Where it
-    is True they are all there, their squares up to ``error`` besides the backward error of a decomposition.
+    If ``whole``, these are all singular values; in addition to the backward error of a decomposition, their squares
+    have an error of at most ``error``. Otherwise the i-th value is a lower bound on the i-th singular value.
     """
 
     left: Array
@@ -82,16 +82,16 @@ class Spectrum:
 
     @property
     def reliable(self) -> Array:
-        """The values, zero where their vectors are nothing but rounding."""
-        # A Gram matrix, the values of which have an error, has half of the digits.
+        """The values; zero for those whose singular vectors are dominated by rounding errors."""
+        # Values from a Gram matrix (with error > 0) have half of the digits.
         noise = GRAM_NOISE if self.error else max(len(self.left), len(self.right)) * EPS
         return np.where(self.values > noise * self.values.max(initial=0.0), self.values, 0.0)
 
 
 def spectrum(g: Operator, weights: Weights, start: Array | None = None, most: int | None = None) -> Spectrum:
-    """The whole spectrum where a side has up to `EVERY_SIDE`, else leading triples that ``weights`` counts.
+    """Return the complete spectrum if the smaller dimension is at most `EVERY_SIDE`, else leading singular triples.
 
-    These are found from the orthonormal columns ``start``, if there are any; there are at most ``most`` of them.
+    Their subspace iteration starts at the orthonormal columns ``start``; there are at most ``most`` triples.
     """
     m, n = g.shape
     if m * n <= DENSE_ENTRIES:
@@ -108,7 +108,7 @@ def spectrum(g: Operator, weights: Weights, start: Array | None = None, most: in
 
 
 def leading(g: Operator, weights: Weights, start: Array | None, most: int | None = None) -> Spectrum:
-    """Leading singular triples by block subspace iteration from ``start``; the block grows while its end counts."""
+    """Return leading singular triples by block subspace iteration; the block grows until the last weight is small."""
     m, n = g.shape
     most = min(m, n, MOST_BLOCK if most is None else most)
     basis = _extended(np.zeros((n, 0)) if start is None else start, min(FIRST_BLOCK, most))
@@ -129,7 +129,7 @@ def leading(g: Operator, weights: Weights, start: Array | None, most: int | None
 
 
 def _step(g: Operator, basis: Array) -> tuple[Array, Spectrum]:
-    """One multiplication by G and one by its transpose: the values before the second, and the triples after it."""
+    """Multiply by G, then by its transpose; return the values after the first product and the triples after both."""
     q, r = np.linalg.qr(g.times(basis))
     o, s = np.linalg.qr(g.transposed_times(q))
     u, values, vt = svd(s)
@@ -137,7 +137,7 @@ def _step(g: Operator, basis: Array) -> tuple[Array, Spectrum]:
 
 
 def _extended(basis: Array, columns: int) -> Array:
-    """An orthonormal basis of at least so many columns, the new ones random but the same each time."""
+    """Return an orthonormal basis of at least ``columns`` columns; new columns are random with a fixed seed."""
     n, have = basis.shape
     if have >= columns:
         return basis
@@ -146,58 +146,58 @@ def _extended(basis: Array, columns: int) -> Array:
 
 
 def _components(g: Operator) -> int:
-    """The number of components of the part in factors."""
+    """Return the number of components of the low-rank part."""
     low = getattr(g, "low", None)
     return 0 if low is None else int(low.rank)
 
 
 def gram_error(g: Operator) -> float:
-    """A bound on the norm of the rounding error of the Gram matrix and on that of its computed eigenvalues."""
+    """Return a bound on the rounding errors of the Gram matrix (in norm) and of its computed eigenvalues."""
     # Sums of up to max(m, n) products, then the backward error of a symmetric eigensolver; parts may cancel.
     return float(EPS * (max(g.shape) + 8 * min(g.shape) + 4 * _components(g)) * max(g.size(), g.scale) ** 2)
 
 
 def entry_error(g: Operator, q: float) -> float:
-    """A bound on the Schatten norm of what rounding puts into the entries of a matrix with a part in factors."""
+    """Return a bound on the Schatten norm of the rounding errors of the entries of a matrix with a low-rank part."""
     components = _components(g)
     return (components + 4) * EPS * float(g.scale) * _from_frobenius(g, q) if components else 0.0
 
 
 def _from_frobenius(g: Operator, q: float) -> float:
-    """The largest ratio of the Schatten norm to the Euclidean norm."""
+    """Return the largest ratio of the Schatten norm to the Frobenius norm."""
     return 1.0 if q >= 2.0 else float(min(g.shape) ** (1.0 / q - 0.5))
 
 
 def frobenius_bound(g: Operator, q: float) -> float:
-    """An upper bound on the Schatten norm from the Euclidean norm."""
+    """Return an upper bound on the Schatten norm from the Frobenius norm."""
     return float(g.size()) * _from_frobenius(g, q) + entry_error(g, q)
 
 
 def norm_bound(g: Operator, q: float, sharp: bool = True) -> float:
-    r"""A proven upper bound on :math:`\|G\|_{S_q}`.
+    r"""Return a certified upper bound on :math:`\|G\|_{S_q}`.
 
-    From the singular values where the matrix is small, from the eigenvalues of its Gram matrix up to `BOUND_SIDE` rows
-    on the smaller side (without ``sharp`` up to `EVERY_SIDE`), else from the Euclidean norm.
+    It comes from the singular values if the matrix is small, from the eigenvalues of the Gram matrix if the smaller
+    dimension is at most `BOUND_SIDE` (`EVERY_SIDE` unless ``sharp``), and else from the Frobenius norm.
     """
     (m, n), bound, error = g.shape, frobenius_bound(g, q), entry_error(g, q)
     if q != 2.0 and min(m, n) > 1 and m * n <= DENSE_ENTRIES:
         return lp_norm(singular_values(g.slab(0, m)), q) + error
     if q == 2.0 or min(m, n) == 1 or min(m, n) > (BOUND_SIDE if sharp else EVERY_SIDE):
         return bound
-    if math.isinf(q) and min(m, n) > EVERY_SIDE:  # the largest one alone takes a tenth of the time
+    if math.isinf(q) and min(m, n) > EVERY_SIDE:  # the largest eigenvalue takes a tenth of the time of all
         first = leading(g, lambda s: np.eye(1, len(s))[0], None)
         return min(bound, math.sqrt(eigenvalue_bound(g.gram, float(first.values[0]) ** 2) + gram_error(g)) + error)
     return min(bound, lp_norm(np.sqrt(np.maximum(np.linalg.eigvalsh(g.gram()), 0.0) + gram_error(g)), q) + error)
 
 
 def eigenvalue_bound(gram: Callable[[], Array], estimate: float) -> float:
-    r"""An upper bound on the largest eigenvalue of a positive semidefinite matrix, which each attempt forms anew.
+    r"""Return an upper bound on the largest eigenvalue of a positive semidefinite matrix, given a lower ``estimate``.
 
     If the Cholesky factorisation of :math:`A = \mu I - H` runs to completion in floating point, then :math:`A + E` is
     positive semidefinite for an E with :math:`\|E\| \le \gamma \operatorname{tr} A` and
     :math:`\gamma = (n + 2) u / (1 - (n + 2) u)`, so that no eigenvalue of H exceeds
-    :math:`\mu + \gamma \operatorname{tr} A` (Rump 2006, Verification of positive definiteness). The closer the
-    ``estimate`` is to the eigenvalue from below, the sharper the bound; a poor one ends at the trace.
+    :math:`\mu + \gamma \operatorname{tr} A` (Rump 2006, Verification of positive definiteness). The bound is tight for
+    a tight ``estimate``, and the trace for a poor one. ``gram`` computes H for each factorisation, which overwrites it.
 
     Examples
     --------
@@ -214,6 +214,6 @@ def eigenvalue_bound(gram: Callable[[], Array], estimate: float) -> float:
         mu = (1.0 + 2.0**-bits) * estimate
         np.negative(H, out=H)
         H.flat[:: n + 1] = mu - diagonal
-        if dpotrf(H.T, lower=1, overwrite_a=1, clean=0)[1] == 0:  # the transpose is in Fortran's order
+        if dpotrf(H.T, lower=1, overwrite_a=1, clean=0)[1] == 0:  # the transpose is in Fortran order
             return mu + slack * (n * mu + trace)
     return trace * (1.0 + slack)
