@@ -54,6 +54,34 @@ def test_coefficients_hold_the_constraints_in_their_own_units(table, loss, stand
     assert set(model.multipliers_) <= set(model.ball_.names)
 
 
+@pytest.mark.parametrize("seed", [7, 13, 19])
+def test_inequalities_hold_exactly_where_columns_have_very_different_scales(seed):
+    """Rows that are 1e-8 of the radius wide in scaled columns are not equalities."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(1, 60)), int(rng.integers(2, 10))
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-4, 4, d) + rng.standard_normal(d) * 10.0 ** rng.uniform(
+        -2, 2
+    )
+    y = rng.standard_normal(n) * 10.0 ** rng.uniform(-3, 3)
+    chain = rng.permutation(d)[: int(rng.integers(2, d + 1))].tolist()
+    signs = {int(rng.integers(d)): int(rng.choice([-1, 1]))}
+    p = [1, 1.5, 2, 3, np.inf][seed % 5]
+    asked = {
+        "order": [chain],
+        "signs": signs,
+        "bounds": {chain[-1]: (None, 0.05)},
+        "radius": 10.0 ** rng.uniform(-2, 2),
+    }
+    loss = ["squared", "huber"][seed // 2 % 2]
+    model = ConstrainedRegressor(loss, p=p, standardize=True, tol=1e-6, **asked).fit(X, y)
+    w = model.coef_
+    assert np.all(np.diff(w[chain]) >= 0.0)
+    assert all(w[j] * s >= 0.0 for j, s in signs.items())
+    assert w[chain[-1]] <= 0.05
+    assert model.result_.status.converged
+    assert model.verify(X, y).ok
+
+
 def test_numbers_name_columns_too_and_sparse_tables_agree(table):
     X, y = table
     named = ConstrainedRegressor(radius=2.0, **ASKED).fit(X, y)

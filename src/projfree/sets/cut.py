@@ -174,9 +174,13 @@ class Cut(ABC):
             names,
         )
 
+    def tied(self, y: Array) -> Array:
+        """Return the signs of the large multipliers y, and 0 for the rest."""
+        return np.asarray(np.sign(y) * (np.abs(y) > SHARE * np.abs(y).max(initial=0.0)))
+
     def tie(self, y: Array) -> bool:
         """Convert the rows with large multipliers y to equalities; return whether any row was converted."""
-        new = (np.abs(y) > SHARE * np.abs(y).max(initial=0.0)) & ~self.equal
+        new = (self.tied(y) != 0.0) & ~self.equal
         at = np.where(y > 0.0, self.upper, self.lower)
         self.implied.append(y)
         self.lower, self.upper = np.where(new, at, self.lower), np.where(new, at, self.upper)

@@ -38,8 +38,9 @@ IDLE = 4
 FLATNESS, LINEAR = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-5, 1e-6, 1e-6), 1e-12
 #: A point with at least this gauge counts as a boundary point: half of the digits.
 ON_SPHERE = 1.0 - 1e-8
-#: Distances of an interior point from the bounds, relative to the radius, in the order in which they are tried.
-MARGINS = (0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+#: Distances of an interior point from the bounds, relative to the radius, in the order in which they are tried. Columns
+#: of very different sizes may leave as little as 1e-8. Proofs that rows leave no room are most accurate at `PROOF`.
+MARGINS, PROOF = (0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10), 1e-6
 
 
 class CutBall(Cut):
@@ -183,12 +184,17 @@ class CutBall(Cut):
     def _find_interior(self) -> None:
         near = self.interior
         while True:
+            proofs = []
             for margin in MARGINS:
                 w, y, inside = self._nearest(near, margin)
                 if inside:
                     self.interior = w
                     return
-            if not self.tie(y):  # the ball touches the equalities
+                if margin <= PROOF:
+                    proofs.append(y)
+            last = self.tied(y)
+            accurate = next(y for y in proofs if np.array_equal(self.tied(y), last))
+            if not self.tie(accurate):  # the ball touches the equalities
                 self.interior = self.onto(w, self.equal, self.lower)
                 return
 
