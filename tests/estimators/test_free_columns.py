@@ -1,4 +1,4 @@
-"""Free columns of least squares: the model, the bound and the check, however large the columns are."""
+"""Free columns: the model, the bound and the check, however large the columns are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from estimators.problems import exact_least_squares
 
-from projfree import ConstrainedRegressor
+from projfree import ConstrainedRegressor, Huber
 
 N = 120
 
@@ -93,3 +93,18 @@ def test_entries_whose_squares_overflow_are_refused(column):
     X[:, column] *= 1e300
     with pytest.raises(ValueError, match=r"`X` has entries as large as .*; rescale its columns"):
         ConstrainedRegressor(radius=1.0, free=[0]).fit(X, y)
+
+
+@pytest.mark.parametrize("signs", [None, {0: 1}])
+def test_the_size_of_a_free_column_does_not_matter_for_other_losses(signs):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 5))
+    y = X @ [1.0, 0.5, -1.0, 0.0, 2.0] + 0.3 * rng.standard_normal(200)
+    model = ConstrainedRegressor(Huber(1.0), radius=1.0, free=[4], signs=signs, tol=1e-7)
+    expected = model.fit(X, y).coef_
+    for size in (1e-9, 1e-5, 1e6):
+        factors = np.array([1.0, 1.0, 1.0, 1.0, size])
+        np.testing.assert_allclose(model.fit(X * factors, y).coef_ * factors, expected, rtol=1e-2, atol=1e-3)
+        assert model.result_.status.converged
+        assert model.verify(X * factors, y).ok
+        assert not model.standardize_

@@ -173,7 +173,7 @@ class LinearModel:
         vars(self).pop("_gram", None)  # moments of an earlier `partial_fit`
         self.coef_, self.intercept_ = self._to_coef(*problem.raw(result.w, result.intercept))
         self.loss_, self.ball_, self.radius_ = loss, ball, radius_of(ball)
-        # With constraints, free columns alone may be scaled.
+        # Free columns alone may be scaled.
         self.standardize_ = problem.scaling is not None and bool(self.standardize)
         read = {name: getattr(self, name) for name in DATA_PARAMS if hasattr(self, name)}
         self.fit_params_ = {**read, "standardize": problem.scaling or False}

@@ -81,7 +81,7 @@ def make_problem(
     if standardize:  # a view, also for sparse rows; centring keeps the intercept and its rounding error small
         scaling = _scaling(data, standardize, centre=intercept)
         data = data.standardized(*scaling)
-    elif free and is_constrained(model):  # the bound on free coefficients is then meant for columns of unit size
+    elif free:  # the bound on free coefficients is meant for columns of unit size
         mean, deviation = _scaling(data, True, centre=False)
         scaling = mean, np.where(np.isin(np.arange(len(mean)), free), deviation, 1.0)
         data = data.standardized(*scaling)

@@ -189,9 +189,9 @@ class ConstrainedRegressor(Regression, SingleFit):
     free : sequence, optional
         Unpenalised columns, whose coefficients are not in the ball, by number, name or mask. With the squared loss they
         are eliminated exactly; a column that the others explain up to a relative residual of 1e-12 counts as collinear.
-        With other losses, their coefficients are bounded by 10,000 times the range of the targets (or 1), and the
-        certificate is subject to this bound; with constraints that holds for all losses, and for 1,000 times the range
-        over the standard deviation of the column.
+        With other losses, their coefficients are bounded by 10,000 times the range of the targets (or 1) over the
+        standard deviation of the column, and the certificate is subject to this bound; with constraints that holds for
+        all losses, and for a bound of a tenth of it.
     task : int or str, optional
         The column of ``X`` with the task of each row, which is not a feature. Each task has its own coefficients, a
         column of the matrix in the ball, and its own intercept.
