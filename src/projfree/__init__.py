@@ -2,7 +2,7 @@
 
 from projfree.lazy_import import lazy_names
 
-#: The one place where the version is written; the build reads it here.
+#: The version of the package; the build reads it from here.
 __version__ = "0.2.0"
 
 __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -1,4 +1,4 @@
-"""``python -m projfree`` is the command."""
+"""Entry point of ``python -m projfree``."""
 
 from projfree.cli import main
 

@@ -1,7 +1,7 @@
-"""The time at which a run must end, for long loops inside a step.
+"""Deadline of a run, for long loops inside a step.
 
-Loops of solvers and passes over blocks of rows check it; a limit may be exceeded by one inner iteration. Threads of
-`projfree.runtime` have the deadline of the thread that they work for.
+Loops of solvers and passes over blocks of rows check it; a time limit may be exceeded by one inner iteration. Threads
+of `projfree.runtime` inherit the deadline of the calling thread.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-#: Time limit of a run for which no time is left: positive, so that it evaluates and returns its start.
+#: Time limit of a run after the deadline: positive, so that the run evaluates and returns its starting point.
 MIN_TIME_LIMIT = sys.float_info.min
 
 _END: ContextVar[float] = ContextVar("projfree deadline", default=math.inf)
 
 
 class Expired(Exception):  # noqa: N818 - no error: the run returns to where the step began
-    """The deadline has passed inside work that is useless unless it is complete, such as a Hessian."""
+    """The deadline passed during a computation that has no partial result, such as a Hessian."""
 
 
 @contextmanager
 def deadline(seconds: float | None, *, ignore_outer: bool = False) -> Iterator[None]:
-    """Make `expired` True after ``seconds``, if given; of nested deadlines the earlier one counts.
+    """Make `expired` return True after ``seconds``, if given; of nested deadlines the earliest applies.
 
-    With ``ignore_outer`` the outer deadline is ignored, for final steps without which the result is of little use.
+    With ``ignore_outer`` outer deadlines are ignored, for final steps without which the result is of little use.
 
     Examples
     --------
@@ -47,22 +47,22 @@ def deadline(seconds: float | None, *, ignore_outer: bool = False) -> Iterator[N
 
 
 def remaining() -> float:
-    """Seconds until the deadline, zero once it has passed; infinity without one."""
+    """Return the seconds until the deadline, zero after it; infinity without a deadline."""
     return max(_END.get() - time.monotonic(), 0.0)
 
 
 def expired() -> bool:
-    """Whether the deadline has passed; False without one, and then no clock is read.
+    """Return whether the deadline has passed; without a deadline return False and read no clock.
 
-    A loop that checks this between its iterations returns what it has: a feasible point, a proven bound.
+    A loop that checks this between its iterations returns its current result: a feasible point, a valid bound.
     """
     return (end := _END.get()) < math.inf and time.monotonic() >= end
 
 
 def countdown(seconds: float | None) -> Callable[[], float | None]:
-    """A function that returns the rest of a time limit that starts now, for runs that share it; None without a limit.
+    """Return a function that returns the remaining seconds of a time limit that starts now; None without a limit.
 
-    The rest is never zero, because every run needs a positive limit.
+    Several runs can share the limit. The result is never zero, because every run needs a positive limit.
     """
     end = math.inf if seconds is None else time.monotonic() + seconds
     return lambda: None if seconds is None else max(end - time.monotonic(), MIN_TIME_LIMIT)

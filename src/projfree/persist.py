@@ -1,12 +1,12 @@
-"""Save state and models in a folder of JSON and npz: atomic, checksummed, versioned, without pickle.
+"""Save state and models in a folder as JSON and npz: atomic, with checksums and a version, without pickle.
 
-A saved folder holds one file, ``projfree.npz``: its member ``tree`` is the tree as JSON with arrays replaced by
-references, the other members are the arrays, each with the checksum of the archive. `save` writes it under a temporary
-name, flushes it to the disk and moves it into place, which is one atomic step of the file system. A process killed at
-any moment, or a power cut, leaves the old or the new content, never half of one.
+A saved folder contains one file, ``projfree.npz``: its member ``tree`` is the tree as JSON, with references in place of
+arrays, and the other members are the arrays; the archive has a checksum of each. `save` writes the file under a
+temporary name, flushes it to the disk and renames it, which is atomic. If the process is killed or power fails, the
+folder has either the old or the new content.
 
-`load` reads files that anybody may have written: it executes nothing, reads plain files only, checks the sizes that an
-archive declares before anything is allocated, and reports all damage as one ValueError.
+`load` accepts files of unknown origin: it executes nothing, reads regular files only, checks the sizes that an archive
+declares before it allocates memory, and reports all damage as a ValueError.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ from projfree.checks import Array, shown
 
 __all__ = ["VERSION", "Tree", "UnknownClassError", "atomic_write", "check", "exists", "load", "pack", "save", "unpack"]
 
-#: The version of the format, raised whenever the content of saved models or checkpoints changes.
+#: Version of the format, incremented whenever the content of saved models or checkpoints changes.
 VERSION = 2
-#: What can be saved: None, bool, int, float, str, NumPy scalars and arrays, and dict, list and tuple of these.
+#: Objects that can be saved: None, bool, int, float, str, NumPy scalars and arrays, and dict, list and tuple of these.
 Tree = Any
 
 _FILE = "projfree.npz"
-#: Kinds of arrays that `save` writes: numbers, text and dates, no objects and no records.
+#: Kinds of dtypes that `save` writes: numbers, text and dates, but no objects or records.
 _KINDS = "biufcSUmM"
 
 
 def save(path: str | os.PathLike[str], tree: Tree, *, kind: str) -> None:
-    """Write ``tree`` to the folder ``path``, replacing atomically what `save` wrote there before.
+    """Write ``tree`` to the folder ``path``, and atomically replace an earlier save.
 
     Parameters
     ----------
     path : path-like
-        A new or empty folder, or one written by `save` with the same ``kind``. Anything else is refused, so that
-        no file of somebody else is overwritten. Parent folders are created as needed.
+        A new or empty folder, or one written by `save` with the same ``kind``. Other folders raise an error, so that no
+        other files are overwritten. Parent folders are created as needed.
     tree : nested dict, list and tuple
-        Of None, bool, int, float (NaN and infinities too), str, NumPy scalars and NumPy arrays without objects.
+        Of None, bool, int, float (including NaN and infinity), str, NumPy scalars and NumPy arrays without objects.
     kind : str
-        What the tree is, such as ``"checkpoint"``; `load` must ask for the same.
+        Kind of the content, such as ``"checkpoint"``; `load` must be called with the same kind.
 
     Notes
     -----
-    One writer at a time: of two, one may fail with an OSError. Readers see the old or the new content.
+    Only one process may write at a time: of two, one may raise an OSError. Readers see the old or the new content.
 
     Examples
     --------
@@ -83,12 +83,12 @@ def save(path: str | os.PathLike[str], tree: Tree, *, kind: str) -> None:
 
 
 def load(path: str | os.PathLike[str], *, kind: str) -> Any:
-    """Read back the tree that `save` wrote to the folder ``path``.
+    """Read the tree that `save` wrote to the folder ``path``.
 
     Raises
     ------
     FileNotFoundError
-        If there is no finished save at ``path``.
+        If there is no completed save at ``path``.
     ValueError
         If the folder is damaged, of another kind, or of another version of the format.
     """
@@ -96,12 +96,12 @@ def load(path: str | os.PathLike[str], *, kind: str) -> Any:
 
 
 def exists(path: str | os.PathLike[str]) -> bool:
-    """Whether a finished save lies at ``path``; a kill during the very first `save` leaves none."""
+    """Return whether there is a completed save at ``path``; interrupting the very first `save` leaves none."""
     return (Path(path) / _FILE).is_file()
 
 
 def check(path: str | os.PathLike[str], *, kind: str) -> None:
-    """Raise the ValueError that `save` would raise because of what is at ``path``; nothing is changed."""
+    """Raise the ValueError that `save` would raise for this path, without writing anything."""
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"`save` needs a folder, but {str(folder)!r} is a file; choose another path.")
@@ -117,9 +117,10 @@ def check(path: str | os.PathLike[str], *, kind: str) -> None:
 
 
 def pack(value: Any, types: Mapping[str, type], convert: Callable[[Any], Any] = lambda value: value) -> Tree:
-    """A tree in which dataclasses are mappings of ``class`` and of their fields; those not in ``types`` have no fields.
+    """Convert a tree with dataclasses to one with dictionaries of ``class`` and the fields.
 
-    ``convert`` is called on each value first, for what is no dataclass.
+    Dataclasses not in ``types`` have no fields in the result. ``convert`` is applied to each value first, to handle
+    other classes.
     """
     value = convert(value)
     if isinstance(value, list | tuple):
@@ -135,7 +136,7 @@ def pack(value: Any, types: Mapping[str, type], convert: Callable[[Any], Any] = 
 
 
 def unpack(tree: Tree, makers: Mapping[str, Callable[..., Any]]) -> Any:
-    """Undo `pack`; nothing but ``makers`` is called, each with the fields of the class of that name."""
+    """Invert `pack`; ``makers`` maps each class name to the function that is called with the fields."""
     if isinstance(tree, list | tuple):
         return type(tree)(unpack(each, makers) for each in tree)
     if not isinstance(tree, dict):
@@ -146,14 +147,14 @@ def unpack(tree: Tree, makers: Mapping[str, Callable[..., Any]]) -> Any:
 
 
 class UnknownClassError(ValueError):
-    """A file names a class that `unpack` may not make."""
+    """A file contains a class name that `unpack` does not accept."""
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Yield a temporary path; flush what was written there and move it to ``path`` if the block succeeds.
+    """Yield a temporary path; if the block succeeds, flush the file and rename it to ``path``.
 
-    What was at ``path`` stays until then. Temporary files of processes that were killed are removed.
+    Until then the file at ``path`` does not change. Temporary files of killed processes are removed.
     """
     for leftover in path.parent.glob(f".{path.name}.*.partial"):
         leftover.unlink(missing_ok=True)
@@ -168,7 +169,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 def _flush(path: Path) -> None:
-    """Write a file, or the entries of a folder, to the disk: after a power cut a file without its entry is lost."""
+    """Flush a file, or the entries of a folder, to the disk: after a power failure, a file without entry is lost."""
     if path.is_dir() and os.name != "posix":
         return  # other systems cannot open a folder
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
@@ -182,18 +183,18 @@ def _flush(path: Path) -> None:
 
 
 class _DamageError(Exception):
-    """What is wrong with a saved file."""
+    """The reason why a saved file cannot be read."""
 
 
 def _read(folder: Path, kind: str, with_arrays: bool = True) -> Any:
-    """The tree of a saved file, or None without its arrays, after the checks of its format, version and kind."""
+    """Validate format, version and kind of a saved file and return its tree; None without ``with_arrays``."""
     path = folder / _FILE
     try:
-        if path.exists() and not path.is_file():  # a pipe or a device could block or never end
+        if path.exists() and not path.is_file():  # reading a pipe or a device could block or never end
             raise _DamageError(f"{path.name} is not a plain file")
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             members = {member.filename: member for member in archive.infolist()}
-            # Members that share bytes could add up to any size.
+            # Overlapping members could otherwise have any total size.
             if sum(member.file_size for member in archive.infolist()) > os.fstat(file.fileno()).st_size:
                 raise _DamageError("its members are larger than the file")
             content = json.loads(_read_array(archive, members.pop("tree.npy")).tobytes())
@@ -207,7 +208,7 @@ def _read(folder: Path, kind: str, with_arrays: bool = True) -> Any:
         raise FileNotFoundError(message) from None
     except (PermissionError, MemoryError):
         raise
-    except Exception as error:  # archives, headers and JSON can be wrong in a dozen ways
+    except Exception as error:  # archives, headers and JSON raise many types of errors
         why = str(error) if isinstance(error, _DamageError) else f"it cannot be read ({type(error).__name__})"
         raise ValueError(
             f"{str(folder)!r} is damaged: {why}; restore it from a copy, or remove it and save again."
@@ -221,7 +222,7 @@ def _read(folder: Path, kind: str, with_arrays: bool = True) -> Any:
 
 
 def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
-    """Read an array of plain numbers or text whose declared size is that of the member."""
+    """Read an array of numbers or text whose declared size equals that of the member."""
     if member.compress_type != zipfile.ZIP_STORED:
         raise _DamageError("it is compressed")
     with archive.open(member) as file:
@@ -236,8 +237,8 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
 
 
 def _encode(value: Tree, arrays: dict[str, Array], where: str) -> Any:
-    """Return ``value`` as plain JSON, in which lists say what they stand for, and put its arrays into ``arrays``."""
-    # Exact types: a subclass (an enum, a masked array, np.matrix) would come back as something else.
+    """Convert ``value`` to JSON, in which lists are tagged with their type; its arrays are added to ``arrays``."""
+    # Exact types only: a subclass (an enum, a masked array, np.matrix) would be loaded as another type.
     kind = type(value)
     if value is None or kind in (bool, int, float, str):
         return value
@@ -262,7 +263,7 @@ def _encode(value: Tree, arrays: dict[str, Array], where: str) -> Any:
 
 
 def _decode(plain: Any, arrays: Mapping[str, Array]) -> Tree:
-    """Undo `_encode`."""
+    """Invert `_encode`."""
     match plain:
         case dict():
             return {key: _decode(value, arrays) for key, value in plain.items()}

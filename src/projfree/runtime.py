@@ -1,6 +1,7 @@
-"""The number of threads, the thread pool, and limits on BLAS threads, all of which survive a fork.
+"""Number of threads, thread pool, and limit on BLAS threads, all of which work after a fork.
 
-OpenBLAS itself does not survive one while another thread is inside of a BLAS call: the child hangs in its first call.
+OpenBLAS itself does not work after a fork that occurs while another thread is in a BLAS call: the child process hangs
+in its first call.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ import numpy as np
 
 from projfree.checks import Array
 
-#: With fewer stored entries than this, starting threads costs more than they save.
+#: For fewer stored entries than this, starting threads costs more than it saves.
 MIN_PARALLEL_ENTRIES = 20_000
 
-# Held while any state of this module changes, and during a fork, so that a child never sees half of a change.
+# Acquired while the state of this module changes, and during a fork, so that a child process has a consistent state.
 _lock = RLock()
 _pool: ThreadPoolExecutor | None = None
-# Who limits BLAS to one thread, each with the thread that it runs in; the libraries with their former numbers.
+# The active limits on BLAS, each with its thread, and the previous thread numbers of the libraries.
 _limit_holders: dict[object, int] = {}
 _saved_limits: dict[Any, int] = {}
 
 
 def default_threads() -> int:
-    """The number of cores that this process may use, or fewer where ``OMP_NUM_THREADS`` says so."""
+    """Return the number of cores that this process may use, or ``OMP_NUM_THREADS`` if that is smaller."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     wanted = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list has a number for each level
     return min(cores, int(wanted)) if wanted.isdecimal() and int(wanted) > 0 else cores
 
 
 def get_lock(owner: Any) -> Any:
-    """The lock of an object, created on first use.
+    """Return the lock of an object, created on first use.
 
-    The child of a fork gets a new one, because the thread that held the old one may not exist there.
+    A child process after a fork creates a new one, because the thread that acquired the old one may not exist there.
     """
     if owner.lock is None or owner.lock[0] != os.getpid():
         with _lock:
@@ -51,24 +52,25 @@ def get_lock(owner: Any) -> Any:
 
 
 def parallel_for(work: Callable[[int], None], count: int, threads: int) -> None:
-    """Call ``work(0), ..., work(count - 1)``, in any order, on so many threads; an exception ends it and is raised.
+    """Call ``work(0), ..., work(count - 1)`` in any order on several threads; raise the first exception.
 
-    The calling thread is one of them and never waits for a call that has not begun, so calls may nest and overlap. When
-    this returns or raises, no call is running. Helpers have the context of the calling thread, such as its deadline.
+    The calling thread takes part and never waits for a call that has not started, so calls may be nested and
+    concurrent. No call is running when this function returns or raises. Worker threads inherit the context of the
+    calling thread, such as its deadline.
     """
     global _pool
     if min(threads, count) <= 1:
         for k in range(count):
             work(k)
         return
-    remaining = iter(range(count))  # `next` is atomic: no number is taken twice
+    remaining = iter(range(count))  # `next` is atomic: no number is used twice
 
     def run_remaining() -> None:
         try:
             for k in remaining:
                 work(k)
         finally:
-            deque(remaining, maxlen=0)  # after a failure nothing new begins
+            deque(remaining, maxlen=0)  # after an exception no further call starts
 
     helpers: list[Future[None]] = []
     try:
@@ -86,7 +88,7 @@ def parallel_for(work: Callable[[int], None], count: int, threads: int) -> None:
 
 
 def parallel_for_rows(work: Callable[[int, int], None], indptr: Array) -> None:
-    """Call ``work(start, stop)`` on ranges of rows that cover a compressed pattern and hold about equally many entries.
+    """Call ``work(start, stop)`` on ranges of rows of a compressed pattern with about equal numbers of entries.
 
     Rows must be independent, because the ranges depend on the number of threads.
     """
@@ -98,7 +100,7 @@ def parallel_for_rows(work: Callable[[int, int], None], indptr: Array) -> None:
 
 @cache
 def _blas_libraries() -> list[Any]:
-    """The BLAS libraries of NumPy and SciPy; that of SciPy is loaded now, because limits hold for loaded ones only."""
+    """Return the BLAS libraries of NumPy and SciPy; SciPy is imported, because only loaded libraries can be limited."""
     import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
@@ -108,16 +110,16 @@ def _blas_libraries() -> list[Any]:
 
 @contextmanager
 def single_blas_thread(limit: bool = True) -> Iterator[None]:
-    """Keep BLAS to one thread, if wanted: its threads would fight with ours, and add in another order.
+    """Limit BLAS to one thread if ``limit``, against oversubscription and a varying order of summation.
 
-    Blocks may nest, and overlap in other threads: the limit is one number of the whole process, and holds from the
-    first of them until the last has ended.
+    Blocks may be nested and concurrent: the limit applies to the whole process from the start of the first block to the
+    end of the last one.
     """
     if not limit:
         yield
         return
     holder = object()
-    try:  # an interrupt releases as well
+    try:  # also on KeyboardInterrupt
         with _lock:
             _limit_holders[holder] = get_ident()
             _update_limit()
@@ -129,7 +131,7 @@ def single_blas_thread(limit: bool = True) -> Iterator[None]:
 
 
 def _update_limit() -> None:
-    """Set one thread once somebody limits BLAS, and afterwards the former numbers where nobody has set others."""
+    """Limit BLAS if there are active limits; otherwise restore numbers that nobody else has changed meanwhile."""
     if bool(_limit_holders) == bool(_saved_limits):
         return
     if _limit_holders:
@@ -139,8 +141,8 @@ def _update_limit() -> None:
         numbers = {library: number for library, number in _saved_limits.items() if library.num_threads == 1}
         _saved_limits.clear()
     for library, number in numbers.items():
-        # Since version 3.8 threadpoolctl ignores all threads but the one that set a number of OpenBLAS before, and the
-        # thread that restores a number may be another one.
+        # Since version 3.8 threadpoolctl allows only the thread that last set the number of OpenBLAS threads to change
+        # it, but another thread may restore it.
         drop = getattr(library, "clear_controlling_thread", lambda force: None)
         drop(force=True)
         library.set_num_threads(number)
@@ -148,7 +150,7 @@ def _update_limit() -> None:
 
 
 def _reset_after_fork() -> None:
-    """Start without threads: of all threads only the one that forked goes on in the child."""
+    """Discard the thread pool and the limits of other threads, which do not exist in the child process."""
     global _pool
     _pool = None
     for holder in [holder for holder, thread in _limit_holders.items() if thread != get_ident()]:

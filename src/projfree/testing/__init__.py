@@ -1,4 +1,4 @@
-"""Laws and strategies for those who add a loss, a set or a data backend; those of losses and sets need Hypothesis."""
+"""Checks and Hypothesis strategies for new losses, sets and data backends; those of losses and sets need Hypothesis."""
 
 from projfree.testing.sealed import SealedData
 

@@ -1,6 +1,6 @@
-"""Laws for data backends: runs give the same results as on the same rows in memory.
+"""Checks of data backends: runs must give the same results as on the same rows in memory.
 
-Whoever writes a data class runs `check_backend` on it::
+The tests of a new data class call `check_backend`::
 
     from projfree.testing.backends import check_backend
 
@@ -31,11 +31,12 @@ from projfree.sampling import Growing
 from projfree.sets import LpBall
 from projfree.solvers import Solver
 
-#: ``make(X, y, weight)``: an instance of the class under test that holds these rows.
+#: ``make(X, y, weight)`` returns an instance of the class under test with these rows.
 Make = Callable[[Array, Array, Array | None], Data]
-#: Values, and runs whose steps are fixed beforehand, agree to this; bounds may exceed values by that.
+#: Absolute tolerance of values and of runs with predefined steps, relative to the largest entry, and relative tolerance
+#: by which a lower bound may exceed a value.
 AGREEMENT, ROUNDING = 1e-10, 1e-12
-#: Rows enough for several blocks of a backend, and few enough for thousands of passes.
+#: Number of rows (several blocks of a backend, but few enough for thousands of passes), features and outputs.
 ROWS, FEATURES, OUTPUTS = 211, 6, 3
 BALL = LpBall(1.5, radius=1.0)
 
@@ -57,7 +58,7 @@ SEARCHING: tuple[Any, ...] = (
     "auto",
 )
 QUADRATIC: tuple[Solver, ...] = (solvers.Direct(),)
-#: Every loss, with one output and, where a backend might treat several otherwise, with more.
+#: Each loss with one output, and some losses with several outputs, for which a backend may have a separate code path.
 LOSSES: tuple[tuple[Loss, int], ...] = (
     *((loss(), 0) for loss in losses.LOSSES if not loss.coupled),
     *((loss(), OUTPUTS) for loss in (losses.Squared, losses.Logistic, losses.Poisson, losses.Softmax)),
@@ -65,7 +66,7 @@ LOSSES: tuple[tuple[Loss, int], ...] = (
 
 
 def table(loss: Loss, outputs: int) -> tuple[Array, Array, Array]:
-    """Features, targets that suit the loss, and weights."""
+    """Return random features, targets that suit the loss, and weights."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((ROWS, FEATURES)) + 0.5
     u = X @ rng.standard_normal((FEATURES, max(1, outputs))) + 0.5 * rng.standard_normal((ROWS, max(1, outputs)))
@@ -84,24 +85,25 @@ def check_backend(
     losses: Sequence[tuple[Loss, int]] = LOSSES,
     searching: Sequence[Any] = SEARCHING,
 ) -> None:
-    """Run every law; an AssertionError notes where it does not hold.
+    """Run all checks; an AssertionError has a note that names the check that failed.
 
     Parameters
     ----------
     make : callable
-        ``make(X, y, weight)``: an instance of the class under test that holds these rows.
+        ``make(X, y, weight)`` returns an instance of the class under test with these rows.
     same_draws : bool
-        Whether samples consist of the same rows as in memory; if not, runs on samples are compared by certificate.
+        Whether samples consist of the same rows as in memory; if not, runs on samples are compared by their
+        certificates.
     losses : sequence of (Loss, int)
-        Losses that solvers run on, each with its number of outputs; all losses are evaluated. Give fewer where reads
-        are slow, because solvers read the data thousands of times.
+        Losses for the solvers, each with its number of outputs; all losses are evaluated. Pass fewer if passes are
+        slow, because the solvers make thousands of them.
     searching : sequence of Solver or "auto"
         Solvers whose steps depend on the data.
 
     Examples
     --------
-    To be quick, the example compares only evaluations, fixed steps, paths and checkpoints; leave out ``losses`` and
-    ``searching`` to run all laws.
+    To be quick, the example compares evaluations, predefined steps, paths and checkpoints only; omit ``losses`` and
+    ``searching`` to run all checks.
 
     >>> from projfree import Squared
     >>> from projfree.testing import SealedData
@@ -125,7 +127,7 @@ def check_backend(
 
 
 def check_evaluations(make: Make, loss: Loss, outputs: int, intercept: bool) -> None:
-    """Values, tangents, Hessians and folds agree."""
+    """Check that values, tangents, Hessians and folds agree."""
     f, g = (Objective(loss, data, intercept) for data in _both(make, loss, outputs))
     w, v = 0.5 * np.random.default_rng(1).standard_normal((2, *f.shape))
     here, there = (h.evaluate(h.point(w), also=(h.point(0.5 * w),)) for h in (f, g))
@@ -142,14 +144,14 @@ def check_evaluations(make: Make, loss: Loss, outputs: int, intercept: bool) -> 
 
 @dataclass(frozen=True)
 class ImageProductSums(Step):
-    """The weighted products of all that it is given."""
+    """Compute the weighted inner products of all pairs of predictions."""
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         return None, np.array([weigh(a * b, rows.s).sum() for a in images for b in images])
 
 
 def check_fixed(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Solver) -> None:
-    """Runs with predefined steps agree up to rounding."""
+    """Check that runs with predefined steps agree up to rounding."""
     here, there = _runs(make, loss, outputs, intercept, solver, tol=0.0, max_iter=30)
     _close(here.w, there.w)
     _close(here.value, there.value)
@@ -158,12 +160,12 @@ def check_fixed(make: Make, loss: Loss, outputs: int, intercept: bool, solver: S
 
 
 def check_searching(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Any, tol: float = 1e-6) -> None:
-    """Where searches or samples differ, both certificates hold and their intervals overlap."""
+    """Check that both certificates hold and their intervals overlap, for runs whose steps depend on the data."""
     if isinstance(solver, solvers.CorrectivePrimalAveraging | solvers.WorkingSet) and not loss.convex:
-        return  # they need a convex function
+        return  # these solvers need a convex function
     here, there = _runs(make, loss, outputs, intercept, solver, tol=tol, max_iter=300)
     if here.bound is None or there.bound is None:
-        # Another last digit may lead to another stationary point, but not to a worse proof of being at one.
+        # Rounding may lead to another stationary point, but not to a worse certificate of stationarity.
         assert tol == 0.0 or here.status == there.status
         assert here.relative_gap <= max(tol, 10 * there.relative_gap)
         return
@@ -172,14 +174,14 @@ def check_searching(make: Make, loss: Loss, outputs: int, intercept: bool, solve
 
 
 def check_path(make: Make) -> None:
-    """A path over radii finds values between the same bounds."""
+    """Check that the bounds of a path over radii agree with those in memory."""
     both = (path(Objective(losses.Logistic(), data), BALL, [0.5, 2.0]) for data in _both(make, losses.Logistic(), 0))
     for here, there in zip(*(found.results for found in both), strict=True):
         _overlap(here, there)
 
 
 def check_checkpoint(make: Make) -> None:
-    """A run resumed from a checkpoint equals the uninterrupted one bit for bit."""
+    """Check that a run resumed from a checkpoint equals the uninterrupted run bit for bit."""
     f = Objective(losses.Logistic(), make(*table(losses.Logistic(), 0)), True)
     solver = solvers.CorrectivePrimalAveraging()
     with tempfile.TemporaryDirectory() as folder:
@@ -192,7 +194,7 @@ def check_checkpoint(make: Make) -> None:
 
 
 def _both(make: Make, loss: Loss, outputs: int) -> tuple[Data, Data]:
-    """The same rows in the class under test, and in memory."""
+    """Return the same rows in the class under test and in memory."""
     rows = table(loss, outputs)
     return make(*rows), as_data(*rows)
 
@@ -203,7 +205,7 @@ def _runs(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Any, **
 
 
 def _overlap(here: Result, there: Result) -> None:
-    """The lower bound of each run holds for the value of the other."""
+    """Check that the lower bound of each run is at most the value of the other."""
     assert here.bound is not None
     assert there.bound is not None
     slack = ROUNDING * max(abs(here.value), abs(there.value))

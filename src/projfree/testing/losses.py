@@ -1,7 +1,8 @@
-"""Laws of losses and Hypothesis strategies for them, for those who add one.
+"""Checks of losses and Hypothesis strategies for their arguments, for authors of new losses.
 
-A law is a function that raises `AssertionError` where a loss breaks it. `LAWS` take ``(loss, u, y)`` and `PAIR_LAWS`
-take ``(loss, u, v, y)`` with two predictions for the same targets; `samples` and `pairs` draw the arguments::
+A check is a function that raises `AssertionError` if a loss violates a property. `LAWS` take ``(loss, u, y)`` and
+`PAIR_LAWS` take ``(loss, u, v, y)`` with two predictions for the same targets; `samples` and `pairs` draw the
+arguments::
 
     @given(samples(MyLoss()))
     def test_derivatives(sample):
@@ -22,22 +23,22 @@ from hypothesis.extra.numpy import arrays
 from projfree.checks import Array
 from projfree.losses.base import LogLinkLoss, Loss
 
-#: The step of difference quotients: a power of two, about the root of the rounding of extended precision.
+#: Step of difference quotients: a power of two, about the fourth root of the machine epsilon of extended precision.
 STEP = 2.0**-17
-#: Predictions of special interest: exponentials of the largest ones are next to one over the rounding.
+#: Predictions of special interest: exp(36) is near the inverse of the machine epsilon, and exp(-37) is near it.
 MODERATE = (0.0, 1e-30, -1e-9, 1.0, -1.0, 36.0, -37.0)
 
 
 @st.composite
 def samples(draw: Any, loss: Loss, dtype: Any = np.float64, extreme: bool = False) -> tuple[Array, Array]:
-    """Predictions and targets that fit `loss`; `extreme` ones reach the ends of the floating-point range."""
+    """Draw predictions and targets that fit `loss`; ``extreme`` ones reach the limits of the floating-point range."""
     u, _, y = draw(pairs(loss, dtype, extreme))
     return u, y
 
 
 @st.composite
 def pairs(draw: Any, loss: Loss, dtype: Any = np.float64, extreme: bool = False) -> tuple[Array, Array, Array]:
-    """Two predictions and the targets that go with both."""
+    """Draw two arrays of predictions, and targets for both."""
     n, k = draw(st.integers(1, 5)), draw(st.integers(2, 4))
     shape = (n, k) if loss.coupled or draw(st.booleans()) else (n,)
     width = 8 * np.dtype(dtype).itemsize
@@ -55,7 +56,7 @@ def pairs(draw: Any, loss: Loss, dtype: Any = np.float64, extreme: bool = False)
 
 
 def range_ends(dtype: Any) -> tuple[float, ...]:
-    """Numbers whose exponentials are at the ends of the range of a type, and such numbers themselves."""
+    """Return numbers whose exponentials are near the limits of the range of a dtype, and numbers near these limits."""
     info = np.finfo(dtype)
     largest, least = math.log(float(info.max)), math.log(float(info.smallest_subnormal))
     tops = math.ceil(largest), -math.floor(largest), math.floor(least), 10**4, -(10**4)
@@ -63,7 +64,7 @@ def range_ends(dtype: Any) -> tuple[float, ...]:
 
 
 def derivatives_are_slopes(loss: Loss, u: Array, y: Array) -> None:
-    """A central difference of value or derivative lies between the derivatives at its ends (kinks included)."""
+    """Check that central differences of value and derivative lie between the derivatives at their ends."""
     u, y = _wide(u), _wide(y)
     entries: list[Any] = [(..., j) for j in range(u.shape[1])] if loss.coupled else [...]
     for (function, slope), entry in product(pairwise((loss.value, loss.derivative, loss.second)), entries):
@@ -78,7 +79,7 @@ def derivatives_are_slopes(loss: Loss, u: Array, y: Array) -> None:
 
 
 def smoothness_bounds_the_second(loss: Loss, u: Array, y: Array) -> None:
-    """Eigenvalues of the second derivative are at most `smoothness` (or 3 (value + floor)), none negative if convex."""
+    """Check that second derivatives are at most `smoothness` (or 3 (value + floor)), and non-negative if convex."""
     eigenvalues = _eigenvalues(loss, u, y)
     slack = 16 * np.finfo(u.dtype).eps * _scale(loss)
     if not np.isfinite(loss.smoothness):
@@ -90,7 +91,8 @@ def smoothness_bounds_the_second(loss: Loss, u: Array, y: Array) -> None:
 
 
 def results_are_in_the_form_of_predictions(loss: Loss, u: Array, y: Array) -> None:
-    """Values and derivatives have the shape and the dtype of the predictions, and none is below `lower_bound`."""
+    """Check that values and derivatives have the shape and dtype of predictions, and no value is below `lower_bound`.
+    """
     value, derivative = loss.value(u, y), loss.derivative(u, y)
     assert value.shape == (u.shape[:1] if loss.coupled else u.shape)
     assert derivative.shape == u.shape
@@ -99,7 +101,7 @@ def results_are_in_the_form_of_predictions(loss: Loss, u: Array, y: Array) -> No
 
 
 def results_are_accurate(loss: Loss, u: Array, y: Array) -> None:
-    """Value and derivative agree with the next wider type to `rounding` eps relative to their own size and floor."""
+    """Check value and derivative against a wider dtype, up to the rounding error that the loss declares."""
     info = np.finfo(u.dtype)
     wide = [_wide(x, np.float64 if u.dtype == np.float32 else np.longdouble) for x in (u, y)]
     for method in (loss.value, loss.derivative):
@@ -111,7 +113,7 @@ def results_are_accurate(loss: Loss, u: Array, y: Array) -> None:
 
 
 def nothing_overflows(loss: Loss, u: Array, y: Array) -> None:
-    """No floating-point warning, no NaN and finite derivatives, as far as predictions are finite."""
+    """Check that finite predictions give finite derivatives, no NaN and no floating-point warning."""
     with np.errstate(all="raise", under="ignore"):
         assert not np.isnan(loss.value(u, y)).any()
         assert np.isfinite(loss.derivative(u, y)).all()
@@ -119,7 +121,7 @@ def nothing_overflows(loss: Loss, u: Array, y: Array) -> None:
 
 
 def inputs_are_kept(loss: Loss, u: Array, y: Array) -> None:
-    """No method writes to its arguments: read-only ones, in Fortran order, give the same results."""
+    """Check that no method modifies its arguments: read-only arrays in Fortran order give the same results."""
     frozen = [np.array(x, order="F") for x in (u, y)]
     for x in frozen:
         x.flags.writeable = False
@@ -129,14 +131,14 @@ def inputs_are_kept(loss: Loss, u: Array, y: Array) -> None:
 
 
 def tangents_lie_below(loss: Loss, u: Array, v: Array, y: Array) -> None:
-    """l(v) >= l(u) + l'(u) (v - u) for a convex loss, up to rounding."""
+    """Check l(v) >= l(u) + l'(u) (v - u) for a convex loss, up to rounding."""
     slope, low, high = loss.derivative(u, y) * (v - u), loss.value(u, y), loss.value(v, y)
     size = np.abs(low) + np.abs(high) + _sum(loss, np.abs(slope)) + _floor(loss, loss.value, u, y)
     assert not loss.convex or np.all(high >= low + _sum(loss, slope) - 2 * _rounding(loss, size))
 
 
 def derivative_is_monotone_and_lipschitz(loss: Loss, u: Array, v: Array, y: Array) -> None:
-    """0 <= <l'(v) - l'(u), v - u> <= L |v - u|^2; the first inequality for a convex loss only."""
+    """Check 0 <= <l'(v) - l'(u), v - u> <= L |v - u|^2; the first inequality for convex losses only."""
     first, last, step = loss.derivative(u, y), loss.derivative(v, y), v - u
     change, square = _sum(loss, (last - first) * step), _sum(loss, step * step)
     floors = _floor(loss, loss.derivative, u, y) + _floor(loss, loss.derivative, v, y)
@@ -147,20 +149,21 @@ def derivative_is_monotone_and_lipschitz(loss: Loss, u: Array, v: Array, y: Arra
 
 
 def smoothness_is_attained(loss: Loss) -> None:
-    """On a fine grid the second derivative comes close to `smoothness`, or exceeds any number if that is infinite."""
+    """Check that the largest second derivative on a fine grid is `smoothness`, or is huge if that is infinite."""
     if not np.isfinite(loss.smoothness):
         assert _eigenvalues(loss, np.linspace(-60, 60, 2), np.ones(2)).max() > 10**18
         return
     u: Array = np.linspace(-4, 4, 80_001)
     y = np.ones_like(u)
-    if loss.coupled:  # two classes that share all probability, the others far below
+    if loss.coupled:  # two classes with all the probability
         y, u = np.array([0]), np.zeros((1, *loss.outputs(np.array([1])))) - 100
         u[:, :2] = 0
     assert abs(_eigenvalues(loss, u, y).max() / loss.smoothness - 1) <= 10**-7
 
 
 Law = Callable[..., None]
-#: Laws of one prediction, for moderate u; the second group holds at every finite u and in float32 as well.
+#: Checks of one prediction: `LAWS` for moderate predictions, `UNIVERSAL_LAWS` for all finite ones and in float32 as
+#: well.
 LAWS: tuple[Law, ...] = (derivatives_are_slopes,)
 UNIVERSAL_LAWS: tuple[Law, ...] = (
     smoothness_bounds_the_second,
@@ -173,7 +176,7 @@ PAIR_LAWS: tuple[Law, ...] = (tangents_lie_below, derivative_is_monotone_and_lip
 
 
 def _takes(loss: Loss, target: float) -> bool:
-    """Whether a loss takes a target of this size."""
+    """Return whether a loss accepts a target of this value."""
     try:
         return loss.targets(np.array([target], dtype=np.float64)) is not None
     except ValueError:
@@ -181,29 +184,29 @@ def _takes(loss: Loss, target: float) -> bool:
 
 
 def _wide(x: Array, dtype: Any = np.longdouble) -> Array:
-    """Reals in more digits; class indices as they are."""
+    """Convert floats to a wider dtype; leave class indices unchanged."""
     return x.astype(dtype) if x.dtype.kind == "f" else x
 
 
 def _sum(loss: Loss, x: Array) -> Array:
-    """The sum over the outputs of a loss that couples them."""
+    """Sum over the outputs if the loss couples them."""
     return np.asarray(x.sum(axis=-1)) if loss.coupled else x
 
 
 def _floor(loss: Loss, method: Callable[..., Array], u: Array, y: Array) -> Array | float:
-    """What errors of values, or of derivatives, are relative to besides their own size (see `LogLinkLoss.floor`)."""
+    """Return the size that errors are relative to, in addition to values or derivatives (`LogLinkLoss.floor`)."""
     if not isinstance(loss, LogLinkLoss):
         return 0.0
     return loss.floor(y) if method == loss.value else loss.second(u, y)
 
 
 def _scale(loss: Loss) -> float:
-    """The size of second derivatives, where there is a largest one."""
+    """Return `smoothness` if it is finite, else one."""
     return loss.smoothness if np.isfinite(loss.smoothness) else 1.0
 
 
 def _rounding(loss: Loss, size: Array) -> Array:
-    """Rounding of a sum of terms whose sizes add up to `size`, and of what underflows."""
+    """Return the error bound of a sum of terms with absolute sum `size`, including underflow."""
     info = np.finfo(size.dtype)
     return np.asarray(loss.rounding * info.eps * size + info.tiny)
 

@@ -1,4 +1,4 @@
-"""`SealedData`: rows that only their own workspace can touch, the law of the border between objectives and data."""
+"""`SealedData`: a test backend that allows access to rows through a workspace only."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from projfree.data.rows import Blocks, Step
 from projfree.data.tables import DenseData
 from projfree.data.workspace import LocalWorkspace, Workspace
 
-#: Rows of a block, so few that tests add over many of them; no power of two, as little else is.
+#: Rows per block: few, so that tests sum over many blocks, and not a power of two.
 ROWS = 37
 
 
 class SealedData(Data):
-    """A table for tests whose rows are out of reach, as those of a cluster or a device are.
+    """A table for tests whose rows are not accessible, as if they were on a cluster or a device.
 
-    It shows neither targets nor weights; steps are pickled and unpickled before each use; sums are added over
-    other blocks than those of tables in memory; predictions are forgotten at random. What runs on it touches rows
-    through the doors of a workspace alone, and must find what it finds on the same rows in memory, to rounding.
+    It does not expose targets or weights; steps are pickled and unpickled before each use; sums use other blocks than
+    those of tables in memory; cached predictions are dropped at random. Code that runs on it must access rows through a
+    workspace only, and give the same results as on the same rows in memory, up to rounding.
 
     Parameters
     ----------
     X, y, sample_weight
-        As for `as_data`, dense.
+        As for `as_data`, with a dense ``X``.
     forgets : float
-        The probability with which predictions are forgotten before each use of a workspace.
+        Probability that predictions are dropped from the cache before each use of a workspace.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class SealedData(Data):
         self._take_over(DenseData(X, y, sample_weight, threads=1))
 
     def _take_over(self, inner: DenseData) -> SealedData:
-        """Hold these rows, and add over blocks of a few of them."""
+        """Use the rows of ``inner``, with smaller blocks."""
         self.n, self.column_stats, self.total_weight = inner.n, inner.column_stats, inner.total_weight
         inner.cut, self.rounding_units = Blocks(inner.n, ROWS), Blocks(inner.n, inner.n).units()
         self._inner = inner
@@ -88,7 +88,7 @@ class SealedData(Data):
 
 
 class SealedWorkspace(LocalWorkspace):
-    """The only way to the rows of `SealedData`."""
+    """The workspace of `SealedData`, which drops cached predictions at random."""
 
     def __init__(self, data: LocalData, forgets: float, whole: Workspace | None = None) -> None:
         super().__init__(data, whole)
@@ -116,5 +116,5 @@ class SealedWorkspace(LocalWorkspace):
 
 
 def _sent(thing: Any) -> Any:
-    """What arrives elsewhere: a copy that shares nothing."""
+    """Return a copy that shares no memory, as after a transfer to another process."""
     return pickle.loads(pickle.dumps(thing))

@@ -1,7 +1,8 @@
-"""Laws of constraint sets and Hypothesis strategies for them, for those who add one.
+"""Checks of constraint sets and Hypothesis strategies for their arguments, for authors of new sets.
 
-A law is a function that raises `AssertionError` where a set breaks it. `ORACLE_LAWS` take ``(C, g)`` with a gradient of
-any scale; `GEOMETRY_LAWS` take ``(C, g, h)`` with two gradients of moderate scale, `PROJECTION_LAWS` a point::
+A check is a function that raises `AssertionError` if a set violates a property. `ORACLE_LAWS` take ``(C, g)`` with a
+gradient of any scale; `GEOMETRY_LAWS` take ``(C, g, h)`` with two gradients of moderate scale, and `PROJECTION_LAWS`
+take a point::
 
     @given(cases(MySet(1.0), MySet(3.0)))
     def test_oracle(case):
@@ -25,16 +26,16 @@ from projfree.checks import Array
 from projfree.sets import ConstraintSet, NormBall
 from projfree.sets.base import random_point
 
-#: The relative accuracy that laws ask for, and what underflow may add to a sum, or to a product of small numbers.
+#: Relative tolerance of the checks, and absolute tolerances for underflow in a sum and in a product of small numbers.
 RTOL, UNDERFLOW, SMALL = 1e-12, 1e-320, 1e-300
-#: Shapes that the laws run on, as far as a set takes them.
+#: Shapes on which the checks run, if the set supports them.
 SHAPES = ((1,), (2,), (3,), (7,), (1, 1), (1, 3), (4, 1), (4, 3), (2, 5), (6, 3), (3, 3), (5, 5))
-#: Sizes of gradients, from denormal numbers to the end of the range.
+#: Scales of gradients, from subnormal numbers to the upper end of the range.
 SCALES = (1e-310, 1e-300, 1e-155, 1e-10, 1.0, 1e10, 1e155, 1e300)
 
 
 def fitting(C: ConstraintSet) -> list[tuple[int, ...]]:
-    """Those of `SHAPES` that the set takes."""
+    """Return the shapes in `SHAPES` that the set supports."""
     shapes: list[tuple[int, ...]] = []
     for shape in SHAPES:
         with suppress(ValueError):
@@ -45,10 +46,11 @@ def fitting(C: ConstraintSet) -> list[tuple[int, ...]]:
 
 @st.composite
 def gradients(draw: Any, shape: tuple[int, ...], extreme: bool = True) -> Array:
-    """Plain, tied, sparse, graded and rank-one arrays, of scales up to the ends of the range where `extreme`."""
+    """Draw a dense, tied, sparse, graded, rank-one or zero array; ``extreme`` scales it up to the limits of the range.
+    """
     kind = draw(st.sampled_from(("plain", "tied", "sparse", "graded", "rank one", "zero")))
     g = draw(arrays(np.float64, shape, elements=st.floats(-1.0, 1.0, allow_subnormal=False), fill=st.nothing()))
-    if draw(st.booleans()):  # Hypothesis likes round numbers; most gradients are not
+    if draw(st.booleans()):  # Hypothesis prefers round numbers; most gradients are not
         g = np.random.default_rng(draw(st.integers(0, 2**32 - 1))).standard_normal(shape)
     if kind == "tied":
         g = np.sign(g)
@@ -65,20 +67,20 @@ def gradients(draw: Any, shape: tuple[int, ...], extreme: bool = True) -> Array:
 
 @st.composite
 def cases(draw: Any, *given: ConstraintSet, count: int = 1, extreme: bool = True) -> tuple[Any, ...]:
-    """One of some sets, and ``count`` arrays of one shape that fits it."""
+    """Draw one of the given sets and ``count`` arrays of a shape that it supports."""
     C = draw(st.sampled_from(given))
     shape = draw(st.sampled_from(fitting(C)))
     return (C, *(draw(gradients(shape, extreme)) for _ in range(count)))
 
 
 def inner(g: Array, w: Array) -> float:
-    """<g, w> without overflow of its terms."""
+    """Return <g, w> without overflow of its terms."""
     top = float(np.max(np.abs(g))) or 1.0
     return top * float(np.vdot(g / top, np.asarray(w, dtype=np.float64)))
 
 
 def membership(C: ConstraintSet, w: Array) -> bool:
-    """`contains`, True for sets that cannot tell."""
+    """Return `contains`, or True if the set does not implement it."""
     try:
         return C.contains(w)
     except NotImplementedError:
@@ -87,7 +89,7 @@ def membership(C: ConstraintSet, w: Array) -> bool:
 
 
 def lmo_is_the_minimiser(C: ConstraintSet, g: Array) -> None:
-    """The vertex lies in the set, and no random point of it and no other vertex is better."""
+    """Check that the vertex lies in the set, and that no random point and no other vertex has a lower inner product."""
     v, rng = C.lmo(g), np.random.default_rng(0)
     others = [C.centre(g.shape), *(random_point(C, g.shape, rng) for _ in range(4))]
     others += [C.lmo(rng.standard_normal(g.shape)) for _ in range(4)]
@@ -97,7 +99,7 @@ def lmo_is_the_minimiser(C: ConstraintSet, g: Array) -> None:
 
 
 def support_is_attained(C: ConstraintSet, g: Array) -> None:
-    """<g, lmo(g)> = -support(-g) = -r dual_norm(g), at norm r, within `support_error`; `oracle` gives the same."""
+    """Check <g, lmo(g)> = -support(-g) = -r dual_norm(g) and |lmo(g)| = r, and that `oracle` gives the same."""
     (v, support, *_), exact = C.oracle(g), C.support(-g)
     support = exact if math.isnan(support) else support
     np.testing.assert_array_equal(v, C.lmo(g))
@@ -111,13 +113,13 @@ def support_is_attained(C: ConstraintSet, g: Array) -> None:
 
 
 def zero_gives_the_centre(C: ConstraintSet, g: Array) -> None:
-    """The oracle of a zero gradient is the centre, and calls repeat themselves."""
+    """Check that the oracle of a zero gradient is the centre, and that repeated calls give identical results."""
     np.testing.assert_array_equal(C.lmo(np.zeros_like(g)), C.centre(g.shape))
     np.testing.assert_array_equal(C.lmo(g), C.lmo(g.copy()))
 
 
 def form_does_not_matter(C: ConstraintSet, g: Array) -> None:
-    """Read-only, Fortran-ordered and strided input give the same digits; whole numbers work; float32 stays float32."""
+    """Check read-only, Fortran-ordered, strided and integer input, and that the dtype float32 is preserved."""
     for form in (np.repeat(g, 2, axis=-1)[..., ::2], np.asfortranarray(g)):
         form.flags.writeable = False
         np.testing.assert_array_equal(C.lmo(form), C.lmo(g))
@@ -130,30 +132,30 @@ def form_does_not_matter(C: ConstraintSet, g: Array) -> None:
 
 
 def to_single(g: Array) -> Array:
-    """The array as float32; what is too large becomes the largest number but one half."""
+    """Convert to float32, clipped to half of its largest number."""
     most = 0.5 * float(np.finfo(np.float32).max)
     return np.clip(g, -most, most).astype(np.float32)
 
 
 def scale_does_not_matter(C: ConstraintSet, g: Array) -> None:
-    """A power of two times the gradient has the same oracle, and a support that many times as large."""
+    """Check that a power of two times the gradient has the same oracle, and the support multiplied by it."""
     top = float(np.max(np.abs(g)))
     factor = 2.0 ** (-math.frexp(top)[1] // 2)
-    if top > SMALL / RTOL**4:  # else digits are lost before the set sees them
+    if top > SMALL / RTOL**4:  # otherwise underflow loses digits
         slack = RTOL / 10 * C.reach(g.shape)
         np.testing.assert_allclose(C.lmo(g * factor), C.lmo(g), rtol=RTOL, atol=slack)
         assert abs(C.support(g * factor) - factor * C.support(g)) <= slack * size(g * factor)
 
 
 def reach_and_diameter_are_upper_bounds(C: ConstraintSet, g: Array, h: Array) -> None:
-    """No point is longer than the reach, no two are further apart than the diameter."""
+    """Check that no norm exceeds `reach` and no distance exceeds `diameter`."""
     points = [C.lmo(g), C.lmo(-g), C.lmo(h), C.centre(g.shape), random_point(C, g.shape, np.random.default_rng(0))]
     assert max(map(size, points)) <= C.reach(g.shape) * (1.0 + RTOL)
     assert max(size(u - v) for u in points for v in points) <= C.diameter(g.shape) * (1.0 + RTOL) + SMALL
 
 
 def contains_tells_inside_from_outside(C: ConstraintSet, g: Array, h: Array) -> None:
-    """Mixtures of points are inside; what lies beyond a vertex, in the direction that it is extreme for, is not."""
+    """Check that convex combinations are inside, and that points beyond a vertex in its normal direction are not."""
     u, v, w = C.lmo(g), C.lmo(h), C.centre(g.shape)
     assert membership(C, 0.5 * (0.5 * u + 0.5 * v) + 0.5 * w)
     with suppress(NotImplementedError):
@@ -162,7 +164,7 @@ def contains_tells_inside_from_outside(C: ConstraintSet, g: Array, h: Array) -> 
 
 
 def norms_are_dual(C: ConstraintSet, g: Array, h: Array) -> None:
-    """<g, h> <= dual_norm(g) norm(h), the triangle inequality and homogeneity."""
+    """Check <g, h> <= dual_norm(g) norm(h), the triangle inequality and homogeneity."""
     if isinstance(C, NormBall):
         assert inner(g, h) <= C.dual_norm(g) * C.norm(h) * (1.0 + RTOL)
         for norm in (C.norm, C.dual_norm):
@@ -173,7 +175,7 @@ def norms_are_dual(C: ConstraintSet, g: Array, h: Array) -> None:
 
 
 def vertices_move_slowly(C: ConstraintSet, g: Array, h: Array) -> None:
-    """|lmo(g) - lmo(h)| <= 2 |g - h| / (alpha (|g| + |h|)), alpha the Euclidean modulus."""
+    """Check |lmo(g) - lmo(h)| <= 2 |g - h| / (alpha (|g| + |h|)) with the modulus alpha of strong convexity."""
     alpha = C.strong_convexity(g.shape)
     if alpha > 0.0 and g.any() and h.any():
         bound = 2.0 * size(g - h) / (alpha * (size(g) + size(h)))
@@ -181,7 +183,7 @@ def vertices_move_slowly(C: ConstraintSet, g: Array, h: Array) -> None:
 
 
 def projection_is_the_nearest_point(C: ConstraintSet, w: Array) -> None:
-    """P lies in the set, <w - P, v - P> <= 0 for the worst v, points inside stay, and P is in the form of w."""
+    """Check that P is in the set, <w - P, v - P> <= 0 for all v in the set, and that points inside do not move."""
     before, p, reach = w.copy(), C.project(w), C.reach(w.shape)
     np.testing.assert_array_equal(w, before)
     assert C.contains(p)
@@ -194,7 +196,7 @@ def projection_is_the_nearest_point(C: ConstraintSet, w: Array) -> None:
 
 
 def structure_describes_the_set(C: ConstraintSet, g: Array, h: Array) -> None:
-    """Norms that the structure states bound the points of the set, and it tells whether there is a projection."""
+    """Check that the norms in `structure` bound the points of the set, and that it states whether it projects."""
     structure = C.structure(g.shape)
     for w in (C.lmo(g), C.lmo(h), C.centre(g.shape)):
         rest = np.delete(w, structure.free, axis=0)
@@ -211,7 +213,7 @@ def structure_describes_the_set(C: ConstraintSet, g: Array, h: Array) -> None:
 
 
 Law = Callable[..., None]
-#: Laws of one gradient of any scale.
+#: Checks of one gradient of any scale.
 ORACLE_LAWS: tuple[Law, ...] = (
     lmo_is_the_minimiser,
     support_is_attained,
@@ -219,7 +221,7 @@ ORACLE_LAWS: tuple[Law, ...] = (
     form_does_not_matter,
     scale_does_not_matter,
 )
-#: Laws of two gradients of moderate scale.
+#: Checks of two gradients of moderate scale.
 GEOMETRY_LAWS: tuple[Law, ...] = (
     reach_and_diameter_are_upper_bounds,
     contains_tells_inside_from_outside,
@@ -227,5 +229,5 @@ GEOMETRY_LAWS: tuple[Law, ...] = (
     vertices_move_slowly,
     structure_describes_the_set,
 )
-#: Laws of one point of any scale, for sets that have a projection.
+#: Checks of one point of any scale, for sets that have a projection.
 PROJECTION_LAWS: tuple[Law, ...] = (projection_is_the_nearest_point,)
