@@ -91,8 +91,7 @@ def smoothness_bounds_the_second(loss: Loss, u: Array, y: Array) -> None:
 
 
 def results_are_in_the_form_of_predictions(loss: Loss, u: Array, y: Array) -> None:
-    """Check that values and derivatives have the shape and dtype of predictions, and no value is below `lower_bound`.
-    """
+    """Check the shape and dtype of values and derivatives, and that no value is below `lower_bound`."""
     value, derivative = loss.value(u, y), loss.derivative(u, y)
     assert value.shape == (u.shape[:1] if loss.coupled else u.shape)
     assert derivative.shape == u.shape
