@@ -56,7 +56,7 @@ class BiWeight(Loss):
         return 2 / self.scale**2
 
     def value(self, u: Array, y: Array) -> Array:
-        # 1 / (1 + (c/r)^2) is correct in both limits: it is 0 if the quotient overflows, and 1 if it underflows.
+        # 1 / (1 + (c/r)^2) is correct in both limits: 0 if the quotient overflows, and 1 if it underflows.
         with np.errstate(over="ignore", divide="ignore"):
             return np.asarray(1 / (1 + np.square(self.scale / (u - y))))
 

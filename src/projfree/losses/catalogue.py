@@ -12,6 +12,5 @@ def _name(cls: type[Loss]) -> str:
     return file if file.replace("_", "") == name else name
 
 
-#: Losses by their names in estimators and on the command line: the name of the module if it is that of the class
-#: (squared_hinge), else the lowercase name of the class (poisson).
+#: Losses by their names in estimators and the CLI: that of the module (squared_hinge) or of the class (poisson).
 BY_NAME: dict[str, type[Loss]] = {_name(cls): cls for cls in LOSSES}

@@ -40,12 +40,11 @@ def cholesky_inverse(H: Array) -> Product | None:
 def newton_step(H: Array, slope: Array, noise: float, level: bool = False) -> tuple[Array, bool]:
     r"""Return the shortest minimiser of :math:`\tfrac12\delta^T H\delta + g^T\delta`, and True.
 
-    If the function is unbounded below, return a descent direction of zero curvature, and False; slopes below
-    ``noise``, the rounding error of an entry of g, count as zero. If ``level``, the constraint is
-    :math:`\sum\delta = 0`.
+    If the function is unbounded below, return a descent direction of zero curvature, and False; ``noise`` is the
+    rounding error of an entry of g. If ``level``, the minimisation is subject to :math:`\sum\delta = 0`.
     """
     if level:
-        slope = slope - slope.mean()  # affects only the rounding
+        slope = slope - slope.mean()  # changes only the rounding
     inverse = cholesky_inverse(H)
     if inverse is not None:
         free, along = inverse(np.column_stack([-slope, np.ones(len(H))])).T

@@ -71,7 +71,7 @@ def _minimise(problem: UnitQuadratic, start: Array | None) -> Solution:
             start = _minimise_l1(problem, None).x
         plane = pseudo if inverse is None else None
         found = minimise_on_mirror_curve(problem, start, plane)
-        if start is not None and not found.exact and not expired():  # a bad initial point is possible
+        if start is not None and not found.exact and not expired():  # `start` may be a bad one
             found = _better(found, minimise_on_mirror_curve(problem, None, plane))
     return found if inside is None else _better(found, inside)
 

@@ -181,8 +181,7 @@ class MirrorStep:
 def solve_unit_diagonal(M: Array, sides: Array) -> tuple[Array, Array]:
     """Solve a linear system with a matrix of unit diagonal that is positive semidefinite up to rounding.
 
-    If the Cholesky factorisation fails, the diagonal is increased. Returns the solution and the diagonal of the
-    inverse.
+    The diagonal is increased if the factorisation fails. Returns the solution and the diagonal of the inverse.
     """
     from scipy.linalg import lapack
 

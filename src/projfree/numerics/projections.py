@@ -5,9 +5,8 @@ solves, for every entry and with the multiplier :math:`\lambda` for which :math:
 
 .. math:: (\kappa/d)\, y + \lambda d\, y^{p-1} = b, \qquad b = a/m,\ \kappa = r/m,\ m = \max_j a_j.
 
-Powers such as :math:`y^{0.001}` are nearly singular in ``y`` but linear in its logarithm, which `solve_two_powers`
-therefore solves for. The division by ``m`` scales the relevant logarithms to order one, for any scale of ``a`` and
-``r``.
+Powers such as :math:`y^{0.001}` are nearly singular at 0, so that `solve_two_powers` solves for the logarithm of ``y``.
+The division by ``m`` scales the relevant logarithms to order one, for any scale of ``a`` and ``r``.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def project_rows(w: Array, p: float, radius: float | Array, weights: Array | Non
 def _onto_sphere(w: Array, norms: Array, p: float, radius: Array, d: Array | None) -> Array:
     """Project rows that are outside the ball."""
     if p == 2.0 and d is None:
-        return np.asarray(w / norms[:, None] * radius[:, None])  # radius / norm might underflow
+        return np.asarray(w / norms[:, None] * radius[:, None])  # divide first: radius / norm might underflow
     a = np.abs(w)
     if math.isinf(p):
         x = np.minimum(a, radius[:, None] if d is None else radius[:, None] / d)
@@ -145,7 +144,7 @@ def _sphere_rows(a: Array, p: float, radius: Array, weights: Array | None) -> Ar
     d, r = np.ones((1, 1)) if weights is None else weights, radius.reshape(-1, 1)
     m = a.max(axis=-1, keepdims=True)
     b, kappa = a / m, r / m
-    log_b, log_d = np.log(np.maximum(b, _TINY)), np.log(d)  # _TINY replaces zero: its power underflows
+    log_b, log_d = np.log(np.maximum(b, _TINY)), np.log(d)  # zeros are replaced by _TINY, whose power underflows
     # The difference of logarithms is less accurate, but if kappa underflows its accuracy is irrelevant.
     sigma = (np.log(r) - np.log(m) if np.min(kappa) < _TINY else np.log(kappa)) - log_d
     log_y, log_norm = np.zeros_like(a), np.zeros_like(m)

@@ -89,7 +89,7 @@ def minimise_secular(problem: UnitQuadratic) -> Solution:
     beta = V.T @ problem.b
     sizes = np.sqrt(np.add.reduce(np.square(beta), axis=1))
     null = is_null(h)
-    # Slopes along directions of zero curvature are zero up to the rounding of b.
+    # Slopes along directions of zero curvature count as zero up to the rounding of b.
     still = null & (sizes <= 16 * len(h) * _EPS)
     h = np.where(null, 0.0, h)
     beta[still], sizes[still], h[still] = 0.0, 0.0, 1.0
