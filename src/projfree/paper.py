@@ -36,7 +36,7 @@ Step = Callable[[int, Array, Array, Array], float]
 
 
 def frank_wolfe(gradient: Map, oracle: Map, w: Array, step: Step) -> Iterator[Array]:
-    """Algorithm 1, standard Frank-Wolfe, from ``w`` = w_1; yields w_2, w_3, ..."""
+    """Algorithm 1, the standard Frank-Wolfe method, started at ``w`` = w_1; yields w_2, w_3, ..."""
     for t in count(1):
         g = gradient(w)
         v = oracle(g)
@@ -61,8 +61,7 @@ def option_b(L: float) -> Step:
 
 
 def line_search(f: Callable[[Array], float], tolerance: float = 1e-4) -> Step:
-    """The exact line search of Section 2, which evaluates f at each trial step; the run times of FWLS suggest it.
-
+    """The exact line search of Section 2, which evaluates f at each trial step, as the run times of FWLS suggest.
     The search is bounded scalar minimisation with the tolerance of Matlab, about eight evaluations of f per step.
     """
     from scipy.optimize import minimize_scalar
@@ -98,7 +97,7 @@ def last(t: int, g: Array) -> Array:
 
 
 def primal_averaging(gradient: Map, oracle: Map, v: Array, option: Callable[[int, Array], Array]) -> Iterator[Array]:
-    """Algorithm 2, Primal Averaging, from ``v`` = v_0 = w_0; yields w_1, w_2, ..."""
+    """Algorithm 2, Primal Averaging, started at ``v`` = v_0 = w_0; yields w_1, w_2, ..."""
     w = v
     for t in count(1):
         gamma = 2 / (t + 1)

@@ -72,7 +72,7 @@ class OpenLoop(Schedule):
         positive("OpenLoop(ell=...)", self.ell, "Use `LastGradient()` for a weight of one.")
 
     def weight(self, t: int) -> float:
-        return self.ell / (t - 1.0 + self.ell)  # in this order the first is exactly 1
+        return self.ell / (t - 1.0 + self.ell)  # this order of operations gives exactly 1 for t = 1
 
 
 @dataclass(frozen=True)

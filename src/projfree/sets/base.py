@@ -20,8 +20,8 @@ from projfree.sets.inputs import finite, like, point, unit_scale
 if TYPE_CHECKING:
     from projfree.sets.lp import LpBall
 
-#: Relative tolerance of `ConstraintSet.contains`. The rounding errors of convex combinations and of singular values are
-#: a few units in the last place, which is much smaller.
+#: Default relative tolerance of `ConstraintSet.contains`, far above the rounding errors of convex combinations and of
+#: singular values.
 FEASIBILITY = 1e-11
 #: Rounding error of the elementwise operations before and after a sum, in units of roundoff.
 OPERATIONS = 16.0

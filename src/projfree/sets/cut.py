@@ -59,7 +59,7 @@ class Cut(ABC):
     r"""The set :math:`\{w \in C : l \le M w \le u\}` for points of one shape, with rows normalised to Euclidean norm 1.
 
     Points are vectors, and multipliers are those of the normalised rows unless stated otherwise. Bounds of zero rows
-    and bounds that no point of the ball attains are removed.
+    and bounds that hold strictly on the ball become infinite.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Cut(ABC):
 
     @abstractmethod
     def gauge(self, w: Array) -> float:
-        """Return a convex function of ``w`` that is at most one exactly on the ball."""
+        """Return a convex function of ``w`` that is at most one on the ball, such as its gauge."""
 
     @abstractmethod
     def linear(self, g: Array, y: Array) -> tuple[Array, Array]:
@@ -195,7 +195,7 @@ class Cut(ABC):
 
     def rounding(self, sizes: Array) -> Array:
         """Return a generous bound on the rounding error of the rows at a point whose entries have these sizes."""
-        several = np.diff(self.M.indptr) > 1  # a product of one term has the right sign
+        several = np.diff(self.M.indptr) > 1  # a single term has an exact sign
         largest = np.maximum(*(np.where(np.isfinite(b), np.abs(b), 0.0) for b in (self.lower, self.upper)))
         shared = abs(self.M) @ np.abs(self.offset) + np.where(several, abs(self.M) @ sizes, 0.0)
         return np.asarray(16.0 * UNIT * (shared + largest))

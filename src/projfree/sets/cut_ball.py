@@ -38,8 +38,8 @@ IDLE = 4
 FLATNESS, LINEAR = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-5, 1e-6, 1e-6), 1e-12
 #: A point with at least this gauge counts as a boundary point: half of the digits.
 ON_SPHERE = 1.0 - 1e-8
-#: Distances of an interior point from the bounds, relative to the radius, in the order in which they are tried. Columns
-#: of very different sizes may leave as little as 1e-8. Proofs that rows leave no room are most accurate at `PROOF`.
+#: Distances of an interior point from the bounds, relative to the radius, in the order in which they are tried. With
+#: columns of very different scales, 1e-8 may be needed. Proofs of an empty interior are most accurate at `PROOF`.
 MARGINS, PROOF = (0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10), 1e-6
 
 
@@ -177,7 +177,7 @@ class CutBall(Cut):
         """Return a feasible point near w: project onto the active rows, then move towards the interior point."""
         room = self.room(self.noise)
         v = self.onto(w, self.equal | (y != 0.0), np.where(y > 0.0, self.upper - room, self.lower + room))
-        if np.any(np.abs(self.residual(self.M @ v))[self.equal] > self.noise[self.equal]):  # too many rows were active
+        if np.any(np.abs(self.residual(self.M @ v))[self.equal] > self.noise[self.equal]):  # rows are inconsistent
             v = self.onto(v, self.equal, self.lower)
         return self.pulled(v, self.noise)
 
@@ -194,7 +194,7 @@ class CutBall(Cut):
                     proofs.append(y)
             last = self.tied(y)
             accurate = next(y for y in proofs if np.array_equal(self.tied(y), last))
-            if not self.tie(accurate):  # the ball touches the equalities
+            if not self.tie(accurate):  # the ball and the equalities are tangent
                 self.interior = self.onto(w, self.equal, self.lower)
                 return
 

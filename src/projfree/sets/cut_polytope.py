@@ -50,7 +50,7 @@ class CutPolytope(Cut):
         return self.pulled(self._vertex(x, y, self.room(noise)), noise), size * y
 
     def gauge(self, w: Array) -> float:
-        """Return the gauge of the ball; bounds on entries only count if they are violated."""
+        """Return the gauge of the ball; bounds on entries count only if violated, the sum of a simplex not at all."""
         x, flat = w - self.offset, self.flat
         beyond = float(np.max(np.maximum(x - self.high, self.low - x), initial=0.0))
         norm = 1.0 - 4 * UNIT if flat is None or flat.tight else flat.norm(x) / flat.radius

@@ -159,7 +159,7 @@ def structured_oracle(g: Structured, p: float, radius: float, warm: Array | None
     if p < 2.0 and math.prod(g.shape) > spectra.DENSE_ENTRIES:  # negligible components
         weights = np.where(weights > FAINT * weights.max(), weights, 0.0)
     vertex = _factors(found, -radius * weights)
-    if p > 2.0:  # small singular values count as much as large ones, and their vectors are the least accurate
+    if p > 2.0:  # small singular values have large weights, but inaccurate vectors
         vertex = vertex * min(1.0, radius / max(structured_norm(vertex, p), sys.float_info.min))
     if not found.whole:
         return OracleResult(vertex, radius * (scale * spectra.frobenius_bound(unit, q)), found.right)
@@ -222,7 +222,7 @@ def _check_finite(call: str, g: Structured) -> None:
 
 
 def compressed(ball: ConstraintSet, w: Any) -> Any:
-    """Return ``w``, or a nearby point of smaller rank if the factors of ``w`` exceed their memory limit."""
+    """Return ``w``, or a nearby point of the set of smaller rank if the factors of ``w`` exceed their memory limit."""
     if not isinstance(w, LowRank) or w.fits:
         return w
     return w.compressed(columns=w.capacity // 2) if isinstance(ball, SchattenBall) else w

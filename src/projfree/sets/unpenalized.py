@@ -20,7 +20,7 @@ class WithUnpenalized(Wrapper):
     .. math:: C \times [-R, R]^m
 
     Solvers need compact sets, so the free entries are bounded; choose R much larger than any plausible coefficient. The
-    certificate then holds for the product set; the multiplier of the ball does not change.
+    certificate is valid for the product set; the multiplier of the ball does not change.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class WithUnpenalized(Wrapper):
         self.check_shape(shape)
         inner = self.ball.structure(self._rest(shape))
         simplex = inner.group_l1 is not None and inner.group_l1.tight
-        if len(inner.free) or simplex:  # free indices of the ball are relative; a simplex has no monotone multiplier
+        if len(inner.free) or simplex:  # free indices are relative to the ball; a simplex multiplier is not monotone
             inner = replace(inner, lp=None, group_l1=None)
         free = np.array(self.free, dtype=np.intp)
         return replace(inner, absolute=False, free=free, free_bound=self.bound)

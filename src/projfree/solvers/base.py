@@ -28,8 +28,7 @@ POOR = 1e-3
 
 
 class GapBound(NamedTuple):
-    """The Frank-Wolfe gap at a point, the lower bound from the tangent, and its allowance for rounding errors.
-
+    """The Frank-Wolfe gap at a point, the lower bound from the tangent, and the allowance for rounding errors in it.
     For a non-convex function the bound is minus infinity. Over a `Constrained` set the bound uses the multipliers.
     """
 

@@ -18,7 +18,7 @@ from projfree.sets.constrained import Constrained
 from projfree.solvers.base import Solver
 from projfree.steps import Backtracking, BacktrackingGradient, ExactLineSearch
 
-#: Above this number of features, the about thirty Hessian products of truncated Newton cost less than the Hessian.
+#: Above this number of features, the Hessian products of truncated Newton (about thirty) cost less than the Hessian.
 FEW = 200
 #: Maximum number of parameters for which the Hessian is formed; its factorization then takes about a second.
 MOST_PARAMETERS = 2_000

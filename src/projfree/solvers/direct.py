@@ -30,7 +30,7 @@ class Direct(Solver):
     .. math:: x_1 = \arg\min_{w \in C} \tfrac12\langle w, H w\rangle - \langle b, w\rangle
 
     For the squared loss, H and b are computed in one pass. The gradient on the data then measures the remaining
-    rounding error, and one solve with :math:`b = H x - \nabla f(x)` in place of b, with one more read, removes it;
+    rounding error, and one more solve with :math:`b = H x - \nabla f(x)` in place of b, at one more read, removes it;
     further steps repeat this refinement. The solve is exact over l_p balls (see `projfree.numerics.lp_quadratic`), and
     over simplices and balls of the group lasso (see `projfree.numerics.group_l1_qp`); other sets need a fast
     projection.

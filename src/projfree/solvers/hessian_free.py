@@ -143,7 +143,7 @@ def sphere_step(product: Product, g: Array, x: Array, p: float, diagonal: Array 
 
     def tangent(v: Array) -> Array:
         z = inverse * v
-        if length > 0.0:  # else no entry with nonzero s can change, and z is tangential
+        if length > 0.0:  # otherwise z is already tangential
             z -= (float(s @ z) / length) * weighted
         return z
 
