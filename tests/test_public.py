@@ -136,3 +136,10 @@ def test_sets_cannot_change(thing):
     for name in inspect.signature(type(thing)).parameters:
         with pytest.raises(AttributeError):
             setattr(thing, name, 1.0)
+
+
+@pytest.mark.parametrize("estimator", [projfree.ConstrainedRegressor, projfree.MatrixCompletion])
+def test_estimators_document_each_parameter(estimator):
+    """The others refer to these."""
+    documented = re.findall(r"^([\w, ]+) : ", inspect.getdoc(estimator), flags=re.MULTILINE)
+    assert {name for line in documented for name in line.split(", ")} >= set(inspect.signature(estimator).parameters)

@@ -86,6 +86,7 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         The radius of the ball. By default the fit has a penalty in place of a radius, chosen on a validation set of a
         tenth of the ratings; ``radius_`` is then the norm of the solution, which is also optimal over the ball of this
         radius.
+    loss : {"squared", "huber", "logistic"} or Loss
         ``"logistic"`` is for ratings with two values, such as likes. The scale of ``"huber"`` is estimated, as in
         `ConstrainedRegressor`: 1.345 times a robust standard deviation of the residuals of a fit of offsets alone. With
         losses other than squares the base is the median of the ratings, and validation ratings are clipped at five
@@ -119,7 +120,8 @@ class MatrixCompletion(Recommender, RegressorMixin, BaseEstimator):
         Called after each sweep and each convex iteration. If one returns True, the fit ends with the best model so far;
         during the choice of the penalty, the final sweeps follow. A `Checkpoint` saves the final sweeps, and another
         fit of the same problem resumes from it.
-        1 shows a progress bar, 2 prints a line for each sweep.
+    verbose : int
+        0 is silent, 1 shows a progress bar, 2 prints a line for each sweep.
     random_state : int, RandomState or None
         Seed of the initial factors and of the validation set.
 

@@ -196,11 +196,11 @@ class ConstrainedClassifier(Classification, SingleFit):
     Parameters
     ----------
     loss : {"logistic", "softmax", "squared_sigmoid", "squared_hinge"} or Loss
-            ``"logistic"`` is logistic regression: one vector of coefficients for two classes, and the softmax loss with
-            one column per class for more. ``"softmax"`` has one column per class also for two classes.
-            ``"squared_sigmoid"`` is the squared error of a sigmoid: bounded, for noisy labels, and not convex; with
-            more than two classes it is one-versus-rest. ``"squared_hinge"`` is the loss of `LinearSVC`,
-            one-versus-rest, without probabilities. A ``Loss`` must be one for labels.
+        ``"logistic"`` is logistic regression: one vector of coefficients for two classes, and the softmax loss with
+        one column per class for more. ``"softmax"`` has one column per class also for two classes.
+        ``"squared_sigmoid"`` is the squared error of a sigmoid: bounded, for noisy labels, and not convex; with
+        more than two classes it is one-versus-rest. ``"squared_hinge"`` is the loss of `LinearSVC`,
+        one-versus-rest, without probabilities. A ``Loss`` must be one for labels.
     norm : {"lp", "group", "schatten", "l1", "l2", "nuclear"} or ConstraintSet
         As in `ConstrainedRegressor`; the coefficients are a matrix, features x classes, with a column for each class.
     p, q : float

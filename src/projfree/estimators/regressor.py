@@ -136,17 +136,20 @@ class ConstrainedRegressor(Regression, SingleFit):
     Parameters
     ----------
     loss : {"squared", "huber", "biweight", "poisson", "gamma", "quantile"} or Loss
-            The scale of ``"huber"`` and ``"biweight"`` is estimated: 1.345 and 3.787 times a robust standard deviation
-            (1.4826 times the median absolute deviation) of the residuals of a first Huber fit with the same ball or
-            penalty, whose own scale comes from the targets. It is at least a thousandth of the scale of the targets.
-            With these factors the losses have an efficiency of 95 % for Gaussian residuals. Use ``Huber(delta)`` or
-            ``BiWeight(scale)`` for a fixed scale. The bi-weight loss is not convex: its fit starts from the Huber fit,
-            uses the ball of that fit if there is no radius, and ends at a stationary point. ``"poisson"`` (targets of
-            at least 0) and ``"gamma"`` (positive targets) are half the deviances of models whose mean is the
-            exponential of the linear prediction: `predict` returns means, and `score` the fraction of deviance
-            explained. ``"quantile"`` is the pinball loss of the parameter ``quantile``. It is smoothed, and the
-            smoothing is reduced until it contributes at most half of ``tol``; the gap refers to the quantile loss
-            itself.
+        The scale of ``"huber"`` and ``"biweight"`` is estimated: 1.345 and 3.787 times a robust standard deviation
+        (1.4826 times the median absolute deviation) of the residuals of a first Huber fit with the same ball or
+        penalty, whose own scale comes from the targets. It is at least a thousandth of the scale of the targets.
+        With these factors the losses have an efficiency of 95 % for Gaussian residuals. Use ``Huber(delta)`` or
+        ``BiWeight(scale)`` for a fixed scale. The bi-weight loss is not convex: its fit starts from the Huber fit,
+        uses the ball of that fit if there is no radius, and ends at a stationary point. ``"poisson"`` (targets of
+        at least 0) and ``"gamma"`` (positive targets) are half the deviances of models whose mean is the
+        exponential of the linear prediction: `predict` returns means, and `score` the fraction of deviance
+        explained. ``"quantile"`` is the pinball loss of the parameter ``quantile``. It is smoothed, and the
+        smoothing is reduced until it contributes at most half of ``tol``; the gap refers to the quantile loss
+        itself.
+    quantile : float
+        The quantile that ``loss="quantile"`` estimates, between 0 and 1; the median by default.
+    norm : {"lp", "group", "schatten", "l1", "l2", "nuclear"} or ConstraintSet
         The norm of the ball; ``"l1"`` and ``"l2"`` are ``"lp"`` with p = 1 and 2, ``"nuclear"`` is ``"schatten"`` with
         p = 1. With 2-D ``y`` the coefficients are a matrix, features x outputs: ``"group"`` groups its rows, and
         ``"schatten"`` is a norm of its singular values. A `ConstraintSet` is used as it is; ``p``, ``q``, ``radius``
@@ -168,6 +171,8 @@ class ConstrainedRegressor(Regression, SingleFit):
         Gamma losses give `PoissonRegressor(2 alpha / n)` and `GammaRegressor(2 alpha / n)`. A good ``alpha`` depends on
         the unit of ``y``, unless the loss is squared, ``"huber"`` or ``"biweight"`` and k = 2, or the loss is
         ``"gamma"``. The default of 1 is that of scikit-learn; choose ``alpha`` or the radius by cross-validation.
+    fit_intercept : bool
+        Whether to fit an intercept. The intercept is not constrained.
     solver : "auto" or Solver
         ``"auto"`` chooses one from the loss, the set and the shape of the data; `explain` returns the choice.
     tol : float
