@@ -1,4 +1,4 @@
-"""Objectives: what is minimised."""
+"""Objectives: the functions that are minimised."""
 
 from projfree.lazy_import import lazy_names
 

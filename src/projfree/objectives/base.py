@@ -1,4 +1,4 @@
-"""`SmoothFunction`: the methods that every solver is written in, and `Evaluation`, what it finds at a point."""
+"""`SmoothFunction`: the interface between functions and solvers, and `Evaluation`, the value and tangent at a point."""
 
 from __future__ import annotations
 
@@ -23,46 +23,46 @@ if TYPE_CHECKING:
     from projfree.objectives.rounding import Rounding
 
 
-#: How many evaluations a function remembers: those of an iterate, a vertex, a mixture and the last iterate.
+#: Maximum number of cached evaluations: those of an iterate, a vertex, a combination of both and the previous iterate.
 MOST_EVALUATIONS = 4
 
 
 @dataclass(frozen=True)
 class FunctionStructure:
-    """What is known of a function without evaluating it: what solvers, plans and certificates choose by.
+    """Properties of a function that are known without evaluating it, by which solvers and plans are chosen.
 
     Attributes
     ----------
     name : str
-        The function in a few words.
+        A short description of the function.
     n : int or None
-        The number of rows, which samples are drawn from; None where there is nothing to sample.
+        Number of rows, from which samples are drawn; None if the function has no rows.
     outputs : int
-        Predictions for each row.
+        Number of predictions per row.
     quadratic, hessian : bool
-        Whether the function is a quadratic of its parameter, and whether the matrix of a `hessian` can be formed; that
-        of a quadratic is that of a `quadratic_form`.
+        Whether the function is quadratic, and whether the matrix of a `hessian` can be formed; for a quadratic
+        function, whether `quadratic_form` returns a form.
     predictions : bool
-        Whether predictions of points are known, so that the function on a hull of points costs no pass.
+        Whether predictions of points are cached, so that evaluating the function on a hull of points costs no pass.
     own_rows, coupled : bool
-        Whether each row belongs to a single column of the parameter, as with tasks; whether the outputs of a row share
-        one loss.
+        Whether each row depends on a single column of the parameter, as in multi-task problems; whether the loss
+        couples the outputs of a row.
     loss : Loss or None
-        The loss of one row where the function is a mean of it over data, so that others can recompute it.
+        The loss of a row if the function is a mean of losses over data, so that others can recompute it.
     least : float
-        A number that no value is below, minus infinity where none is known.
+        A constant lower bound of the function, minus infinity if unknown.
     smoothing_error : float
-        By how much the reported function may exceed this one, where this is a smoothed form of it.
+        Maximum difference between the reported function and this one, if this is a smoothed version of it.
     term_size : float or None
-        The size of the terms whose difference a value near zero is, for losses without a largest curvature. The value
-        at zero then sets the scale of gaps, because exponentials at a centre far from zero would dwarf any other.
+        Size of the terms that cancel in a value near zero, for losses without a smoothness constant. The scale of gaps
+        is then the value at zero, because exponentials at a centre far from zero would be huge.
     pattern : Pattern or None
-        The places of observed entries, where gradients live on them.
+        Positions of observed entries, if gradients are stored on these only.
     rounding : Rounding or None
-        How far values and bounds move where rows are summed in another way; None where that is not known.
+        Bounds on the rounding errors of values and bounds; None if unknown.
     contradicted : bool or None
-        Whether a tangent was above a value elsewhere, so that the function is not convex. None where nobody has to
-        look: only the users of functions of their own may state what is not so.
+        Whether a tangent exceeded the value at another point, which proves that the function is not convex. None if
+        this is not checked, because convexity is known and not stated by a user.
     """
 
     name: str
@@ -83,7 +83,7 @@ class FunctionStructure:
 
     @property
     def quadratic_form(self) -> bool:
-        """Whether `SmoothFunction.quadratic_form` gives one."""
+        """Whether `SmoothFunction.quadratic_form` returns a form."""
         return self.quadratic and self.hessian
 
 
@@ -94,20 +94,20 @@ class Evaluation:
     Attributes
     ----------
     point : Point
-        The point, with the intercept that belongs to it; no longer a mixture.
+        The point with its intercept, without references to points it was combined from.
     value : float
-        The value there, NaN where rows were sampled.
+        The value; NaN if rows were sampled.
     tangent : Minorant or None
-        The tangent there, or an estimate of it from sampled rows.
+        The tangent, or an estimate of it from sampled rows.
     also : tuple of Evaluation
-        The values at further points that came with the same read.
+        Values at further points, computed in the same pass.
     inner : Evaluation or None
-        The evaluation of the reported function, where that is another function.
+        The evaluation of the reported function, if that is another function.
     rest : ndarray or None
-        The derivative in the intercept, where that was as given; None where it was minimised out. The value is then one
-        that the function takes or more, and the tangent is charged with the derivative.
+        The derivative in the intercept if that was not optimised, else None. The value is then an upper bound of the
+        function, and the tangent is lowered to account for the derivative.
     fresh : bool
-        Whether nothing but the parameter went into it: its predictions were formed for it, not mixed or held before.
+        Whether the predictions were computed from the parameter, not combined or taken from the cache.
     """
 
     point: Point
@@ -120,7 +120,7 @@ class Evaluation:
 
     @property
     def intercept(self) -> Array | None:
-        """The intercept that belongs to the point."""
+        """The intercept of the point."""
         return self.point.intercept
 
     @property
@@ -136,26 +136,26 @@ class Evaluation:
 
 
 class Memory:
-    """The last few evaluations of a function in one workspace."""
+    """Cache of the last evaluations of a function in one workspace."""
 
-    #: Replaced as a whole, so that no other thread sees it half changed.
+    #: Replaced, never modified, so that other threads always read a consistent mapping.
     _kept: Mapping[Handle, Evaluation] = MappingProxyType({})
 
     def __reduce__(self) -> tuple[type[Memory], tuple[()]]:
-        return Memory, ()  # a copy remembers nothing
+        return Memory, ()  # the cache is not copied
 
     def __iter__(self) -> Iterator[Evaluation]:
         return iter(self._kept.values())
 
     def recall(self, f: SmoothFunction, x: Point, tangent: bool) -> Evaluation | None:
-        """The evaluation of ``x``, a point of ``f``; None where there is none or its tangent is missing."""
+        """Return the cached evaluation of ``x``; None if there is none, or if it lacks a required ``tangent``."""
         if x.w.shape != f.shape:
             raise ValueError(f"the point must have the shape {f.shape} of the parameter, got {x.w.shape}.")
         known = self._kept.get(x.handle)
         return None if known is None or (tangent and known.tangent is None) else known
 
     def keep(self, found: Evaluation) -> Evaluation:
-        """Remember an evaluation and those that came with it, out of reach of later edits; returns it."""
+        """Cache an evaluation and those in its ``also`` with read-only arrays, and return it."""
         kept = dict(self._kept)
         for each in (*found.also, found):
             for own in (each.point.intercept, None if each.tangent is None else each.tangent.gradient):
@@ -175,9 +175,9 @@ class SmoothFunction(ABC):
     shape : tuple of int
         Shape of the parameter.
     structure : FunctionStructure
-        What is known of the function without evaluating it.
+        Properties that are known without evaluating the function.
     convex : bool
-        Whether the function is convex; only then do tangents bound it from below.
+        Whether the function is convex; only then are tangents lower bounds.
     """
 
     shape: tuple[int, ...]
@@ -187,11 +187,11 @@ class SmoothFunction(ABC):
     @property
     @abstractmethod
     def passes(self) -> float:
-        """Passes over the data so far in this function's workspace, products with its matrix or calls."""
+        """Number of passes over the data, products with the matrix, or calls so far in this workspace."""
 
     @abstractmethod
     def open(self) -> Self:
-        """The same function with a workspace of its own, which remembers nothing and has read nothing."""
+        """Return the same function with a new empty workspace and a pass counter of zero."""
 
     @abstractmethod
     def evaluate(
@@ -204,58 +204,59 @@ class SmoothFunction(ABC):
         keep: bool = False,
         near: bool = False,
     ) -> Evaluation:
-        """The value and the tangent at ``x``, a point of this function or another one; the point stays as it is.
+        """Return the value and the tangent at ``x``, which is not modified and may be a point of another function.
 
         Parameters
         ----------
         also : tuple of Point
-            Points whose values are computed too if they come with the same read; else they are left out.
+            Points whose values are returned as well if the same pass can compute them, and omitted otherwise.
         tangent : bool
-            Whether to compute the tangent; a value alone may cost no read.
+            Whether to compute the tangent; the value alone may not need a pass.
         read : bool
-            Whether the data may be read; else the value is NaN and the tangent None where they are not known.
+            Whether the data may be read; if not, an unknown value is NaN and an unknown tangent None.
         keep : bool
-            Whether to keep the predictions of ``x``, because a search from there may follow.
+            Whether to cache the predictions of ``x`` for a subsequent line search.
         near : bool
-            Whether to take the intercepts that points have instead of the best ones, which saves the search for them.
+            Whether to use the intercepts of the points instead of optimal ones, which avoids the search for these.
         """
 
     def __call__(self, x: Point) -> float:
-        """The value at ``x``; costs no read where the workspace knows the predictions of ``x``."""
+        """Return the value at ``x``; this needs no pass if the predictions of ``x`` are cached."""
         return self.evaluate(x, tangent=False).value
 
     @abstractmethod
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None) -> Hull:
-        """The function on the simplex spanned by ``points``, given its gradient at the first one; see `Hull`."""
+        """Return the function on the simplex spanned by ``points``, given its gradient at the first one; see `Hull`."""
 
     @abstractmethod
     def smoothness(self) -> float:
-        """An upper bound on the Lipschitz constant of the gradient."""
+        """Return an upper bound on the Lipschitz constant of the gradient."""
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """A string that tells this function from others."""
+        """Return a string that identifies the function."""
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
-        """An unbiased estimate of the gradient at ``x`` from ``m`` rows; its constant is minus infinity."""
+        """Return an unbiased estimate of the gradient at ``x`` from ``m`` rows; its constant is minus infinity."""
         raise TypeError(f"{type(self).__name__} has no rows to sample from; use `sampling=FullBatch()`.")
 
     def hessian(self, x: Point, features: Array | None = None) -> Hessian | None:
-        """The Hessian at ``x``, never with negative curvature; None where the function has none.
+        """Return the Hessian at ``x`` with negative curvature of the loss replaced by its size; None if not available.
 
-        Its matrix belongs to ``features``, all by default. Nothing is read before a matrix or a product is asked for.
+        Its matrix is restricted to ``features``, by default all. The data are read when a matrix or a product is
+        needed.
         """
         return None
 
     def quadratic_form(self) -> QuadraticForm | None:
-        """The function as a quadratic form of its columns; may cost one pass, which is kept.
+        """Return the function as a quadratic form, computed in one pass and cached.
 
-        None if ``structure.quadratic_form`` is False, and only then.
+        The result is None only if ``structure.quadratic_form`` is False.
         """
         return None
 
     def point(self, w: Any, intercept: Any = None) -> Point:
-        """A copy of ``w`` as a point; ``intercept`` is where the search for its intercept starts."""
+        """Copy ``w`` to a point; ``intercept`` is the initial value of the search for its intercept."""
         if not isinstance(w, Structured) or not isinstance(self.shape, FactoredShape):
             w = all_finite("w", real_array("w", w)).astype(np.float64, copy=False)
         elif not w.finite():
@@ -268,12 +269,12 @@ class SmoothFunction(ABC):
 
     @property
     def reported(self) -> SmoothFunction:
-        """The function whose value and bound a run reports; differs from the one that is run on if perturbed."""
+        """The function whose value and bound a run reports: the original one for perturbed and smoothed functions."""
         return self
 
 
 class CalledFunction(SmoothFunction):
-    """A function whose value and tangent are computed from the parameter alone, and remembered."""
+    """A function without data, computed from the parameter only, with a cache of evaluations."""
 
     def __init__(self, shape: tuple[int, ...], structure: FunctionStructure) -> None:
         self.shape, self.structure = shape, structure
@@ -281,11 +282,11 @@ class CalledFunction(SmoothFunction):
 
     @abstractmethod
     def _evaluate(self, x: Point, tangent: bool) -> Evaluation:
-        """The value at ``x`` and the tangent there, which may be left out where it is not asked for."""
+        """Compute the value and, if ``tangent``, the tangent at ``x``."""
 
     @property
     def passes(self) -> float:
-        """Calls of the function, reads, or products with its matrix, so far."""
+        """Number of calls of the function, passes, or products with its matrix so far."""
         return float(self._calls)
 
     def open(self) -> Self:

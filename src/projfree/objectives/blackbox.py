@@ -1,4 +1,4 @@
-"""`BlackBox`: any function that returns its value and gradient; and a check of its gradient."""
+"""`BlackBox`: a user's function that returns its value and gradient, and a check of its gradient."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from projfree.objectives.base import CalledFunction, Evaluation, FunctionStructu
 from projfree.objectives.hull import Hull, Local, Look
 from projfree.objectives.rounding import FEW
 
-#: The unit in the last place of single precision.
+#: Machine epsilon of single precision.
 SINGLE = float(np.finfo(np.float32).eps)
 
 
 class NotFiniteError(ValueError):
-    """A user's function has returned NaN or infinity, or numbers whose tangent overflows."""
+    """A user's function returned NaN or infinity, or numbers whose tangent overflows."""
 
 
 class BlackBox(CalledFunction):
-    """A smooth function behind ``fun(w) -> (value, gradient)``, so that JAX, torch or a simulator can sit there.
+    """A smooth function given by ``fun(w) -> (value, gradient)``, for example from JAX, torch or a simulator.
 
     Parameters
     ----------
@@ -35,16 +35,16 @@ class BlackBox(CalledFunction):
     shape : tuple of int
         Shape of the parameter; a single number for vectors.
     convex : bool
-        Whether the function is convex, which you must state: bounds rest on it. A run that finds a tangent above a
-        value elsewhere ends with the status `Status.NOT_CONVEX` and without a bound.
+        Whether the function is convex. Lower bounds rely on this statement. A run in which a tangent exceeds the value
+        at another point ends with the status `Status.NOT_CONVEX` and without a bound.
     smoothness : float, optional
         An upper bound on the Lipschitz constant of the gradient, for the rules that need one.
     rtol : float, optional
-        The error that the value and the gradient may have, relative to what the function returns; by default 16 units
-        in the last place of the dtype that it returns, or of single precision where all that it returned is exact in
-        it although it comes as double. Certificates charge it.
+        Relative error of the value and the gradient; by default 16 units in the last place of the dtype that the
+        function returns, or of single precision if it returns doubles that are all exact in single precision.
+        Certificates account for it.
     name : str, optional
-        What tells this function from others in a checkpoint; without one no other process can go on from it.
+        Identifies the function in a checkpoint; without a name another process cannot resume from it.
 
     Examples
     --------
@@ -68,7 +68,8 @@ class BlackBox(CalledFunction):
         self.fun, self.convex, self.name = fun, flag("BlackBox(convex=...)", convex), name
         self._smoothness = None if smoothness is None else positive("BlackBox(smoothness=...)", smoothness)
         self._rtol = None if rtol is None else at_least("BlackBox(rtol=...)", rtol, 0.0)
-        # The unit of the dtypes returned, whether all was exact in single precision, and whether not in half precision.
+        # The largest epsilon of the dtypes returned, whether all numbers were exact in single precision, and whether
+        # some were not in half precision.
         self._coarsest, self._single, self._long = 0.0, True, False
         structure = FunctionStructure(type(self).__name__, predictions=False, contradicted=False)
         super().__init__(tuple(count("BlackBox(shape=...)", side) for side in sides), structure)
@@ -96,9 +97,9 @@ class BlackBox(CalledFunction):
         return here
 
     def _contradict(self, a: Evaluation, b: Evaluation) -> bool:
-        """Whether the tangent at one of two points lies above the value at the other, so that f is not convex.
+        """Return whether the tangent at one point exceeds the value at the other, which proves that f is not convex.
 
-        What is left of a difference beyond half of the digits of its terms is no rounding.
+        The difference must exceed the square root of the relative error of its terms, so that it cannot be rounding.
         """
         tolerance, step = math.sqrt(max(self._error, UNIT)), b.point.w - a.point.w
         for here, there, rise in ((a, b, inner(a.slope.gradient, step)), (b, a, -inner(b.slope.gradient, step))):
@@ -134,13 +135,13 @@ class BlackBox(CalledFunction):
 
     @property
     def precision(self) -> float:
-        """The unit in the last place of what the function has returned so far, relatively."""
-        # Short numbers, such as whole ones, are exact in any precision and say nothing.
+        """The relative precision of the numbers that the function has returned so far."""
+        # Numbers with few digits, such as integers, are exact in any precision and do not count.
         return max(self._coarsest, SINGLE if self._single and self._long else 0.0)
 
     @property
     def _error(self) -> float:
-        """The relative error of what the function returns."""
+        """The relative error of value and gradient."""
         return 2.0 * FEW * self.precision if self._rtol is None else self._rtol
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None) -> Hull:
@@ -158,12 +159,12 @@ class BlackBox(CalledFunction):
         return self._smoothness
 
     def fingerprint(self) -> str:
-        # Two functions without a name are different, whatever they are called: averages of one bound no other.
+        # Functions without a name differ, whatever their source: bounds of one do not hold for the other.
         return f"blackbox {self.shape} {self.name or self._token}"
 
 
 def secant_look(f: SmoothFunction) -> Look:
-    """Evaluations of a function on a segment, for a `Hull`; the curvature is a difference of slopes."""
+    """Return a function that evaluates f on a segment, for a `Hull`; the curvature is a difference quotient."""
     last: list[tuple[float, float]] = []
 
     def look(points: tuple[Point, ...], m: Array, b: Array) -> Local:
@@ -178,24 +179,24 @@ def secant_look(f: SmoothFunction) -> Look:
     return look
 
 
-#: Entries of a gradient that `check_gradient` compares, drawn if there are more.
+#: Maximum number of entries that `check_gradient` compares, drawn at random.
 MOST = 100
 
 
 @dataclass(frozen=True)
 class GradientCheck:
-    """The result of `check_gradient` for the entry that is furthest from its difference quotient.
+    """The result of `check_gradient` for the entry with the largest deviation from its difference quotient.
 
     Attributes
     ----------
     ok : bool
-        Whether all entries agree as far as differences can tell.
+        Whether all entries agree up to the accuracy of the differences.
     index : tuple of int
-        The index of the worst entry.
+        Index of the worst entry.
     found, expected : float
-        The entry there, and the difference quotient.
+        The entry, and its difference quotient.
     error : float
-        Their distance, relatively to the largest entry of the gradient.
+        Their distance relative to the largest entry of the gradient.
     """
 
     ok: bool
@@ -216,16 +217,17 @@ class GradientCheck:
 def check_gradient(f: SmoothFunction | Callable[[Array], tuple[Any, Any]], w: Any, seed: int = 0) -> GradientCheck:
     """Compare the gradient of a function at a point with central differences of its value.
 
-    An entry is wrong at ten times what rounding and the length of the steps explain, up to 1e-6 of the largest entry.
+    An entry is wrong if its deviation exceeds ten times the error of the difference quotient plus 1e-6 of the largest
+    entry.
 
     Parameters
     ----------
     f : SmoothFunction or callable
         A `BlackBox` or another objective, or the function ``fun(w) -> (value, gradient)`` itself.
     w : array
-        The point. One at random is better than zero, where many faults do not show.
+        The point. A random point is better than zero, which hides many mistakes.
     seed : int
-        Draws 100 entries where the gradient has more. Each takes four calls.
+        Seed of the selection of 100 entries, if the gradient has more. Each takes four calls.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`Objective`: the mean of a loss over data, with an intercept that is minimised out."""
+"""`Objective`: the mean of a loss over data, minimised over the intercept."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from projfree.objectives.row_steps import SquaredDifference, Sums, TangentSums, 
 
 
 class Objective(SmoothFunction):
-    r"""The weighted mean :math:`f(w) = \min_b \sum_i s_i\,\ell((A w)_i + b, y_i)`, without b if not asked for.
+    r"""The weighted mean :math:`f(w) = \min_b \sum_i s_i\,\ell((A w)_i + b, y_i)`, or with b = 0.
 
     Parameters
     ----------
     loss : Loss
-        The loss of one row.
+        Loss of a row.
     data : Data
         The linear map and the targets, from `as_data`.
     fit_intercept : bool
-        Whether to fit an intercept, which is not constrained: it is minimised out exactly for convex losses, locally
-        for others.
+        Whether to fit an intercept. It is not constrained, and is optimised exactly for convex losses and locally for
+        others.
 
     Notes
     -----
-    A tangent costs one read of X: predictions, residuals and the adjoint are formed block by block. With an intercept
-    and a loss that is not quadratic it costs two, because the intercept depends on all predictions; for squares it is
-    corrected afterwards, through the mean row.
+    A tangent costs one pass over X: predictions, residuals and the adjoint are computed block by block. With an
+    intercept and a loss that is not quadratic it costs two, because the optimal intercept depends on all predictions;
+    for squares the tangent is corrected afterwards, with the mean of the rows.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Objective(SmoothFunction):
     2.0
     """
 
-    #: Whether values are those of the exact loss, of which this one is a smoothed form.
+    #: Whether values are those of the exact loss, of which `loss` is a smoothed version.
     _exact = False
 
     def __init__(self, loss: Loss, data: Data, fit_intercept: bool = False) -> None:
@@ -75,8 +75,8 @@ class Objective(SmoothFunction):
         if isinstance(loss, LogLinkLoss):
             floor = float(self.data.with_targets(loss.floor).mean_target().sum())
         rounding = Rounding(loss, self.data, units, floor, self.intercept)
-        # A Hessian needs a table of features, for entries of a matrix have too many parameters; of losses that couple
-        # outputs, softmax is the one whose curvature is known to be a sum of squares over pairs.
+        # A Hessian needs a table of features, because matrix parameters have too many entries. Of the losses that
+        # couple outputs, only softmax has a curvature that is known to be a sum of squares over pairs.
         hessian = len(data.shape(())) == 1 and (not loss.coupled or type(loss) is Softmax)
         self.structure = FunctionStructure(
             name=f"{loss!r}{' with intercept' if self.fit_intercept else ''}",
@@ -94,7 +94,7 @@ class Objective(SmoothFunction):
             rounding=rounding,
         )
         self.workspace, self._memory = self.data.open(), Memory()
-        #: What one pass found for good, such as the Gram matrix, shared by all that were opened from this one.
+        #: Quantities computed once from the data, such as the Gram matrix, shared by all copies that `open` returns.
         self.shared: dict[str, Any] = {}
 
     def __repr__(self) -> str:
@@ -131,7 +131,7 @@ class Objective(SmoothFunction):
             packed, g = self.workspace.sweep(TangentSums(self.loss, b), points, keep=keep or self._exact)
             packed, further = np.split(packed, [len(packed) - len(also)])
             value, m, at, rest = self._minorant(packed, g, b[0], near)
-            # A search for the intercept ends early at a deadline, which the check at exit has not.
+            # At a deadline the search for the intercept stops early, so that the value must be recomputed at exit.
             fresh = not (x.of or near or held or self._exact or expired())
             values = [Evaluation(p.alone(c), v) for p, c, v in zip(also, b[1:], further.tolist(), strict=True)]
             found = Evaluation(x.alone(at), value, m, tuple(values), rest=rest, fresh=fresh)
@@ -144,9 +144,10 @@ class Objective(SmoothFunction):
     def _minorant(
         self, packed: Array, g: Any, b: Array | None, near: bool = False
     ) -> tuple[float, Minorant, Array | None, Array | None]:
-        """The value and the tangent that the sums of one read make, the intercept there and the derivative in it.
+        """Return value, tangent, intercept and the derivative in the intercept, from the sums of one pass.
 
-        The derivative is None where the intercept ``b`` is the best one, or has become so, and not one ``near`` it.
+        The derivative is None unless ``near`` is set, because the intercept ``b`` is otherwise optimal or has been
+        corrected.
         """
         sums = Sums(*packed[:SCALARS].tolist(), *packed[SCALARS:].reshape(PER_OUTPUT, -1))
         at, moved, rest = b, 0.0, None
@@ -155,14 +156,15 @@ class Objective(SmoothFunction):
         if self.intercept is not None and at is not None:
             if self.intercept.searched:
                 rest = sums.slope if near else None
-            else:  # rows enter the gradient about their mean, so that it is the same at any intercept
+            else:  # use centred rows, so that the gradient does not depend on the intercept
                 slope = sums.slope.reshape(self.outputs)
                 moved = UNIT * rounding.units * stats.row_norm * float(np.add.reduce(np.abs(slope), axis=None))
                 at = at + sums.recentre(self.loss.smoothness).reshape(self.outputs)
                 g = g - outer(stats.mean, slope)
         constant_error, gradient_error = rounding.of_tangent(sums, at)
-        # For squares: rows that are off by e move the tangent by the derivative times e, by Cauchy-Schwarz; what is
-        # left of other columns adds its square to the values, where (a + b t)^2 <= 2 a^2 + 2 b^2 t^2.
+        # For squares, errors e of the rows change the tangent by at most the norm of the derivative times e
+        # (Cauchy-Schwarz). The errors within the span of the other columns add their squares, with (a + b t)^2 <= 2 a^2
+        # + 2 b^2 t^2.
         off, steep = stats.errors, math.sqrt(sums.square)
         constant_error += steep * off.targets + 2.0 * off.targets_left**2
         gradient_error += steep * off.features + moved
@@ -170,12 +172,12 @@ class Objective(SmoothFunction):
         return sums.value, m, at, rest
 
     def _report(self, found: Evaluation) -> Evaluation:
-        """An evaluation of a smoothed loss with that of the reported function, which exceeds it by so much at most.
+        """Add the evaluation of the reported loss to that of a smoothed loss, which is lower by a bounded amount.
 
-        Tangents of the smoothed loss lie below the reported one as well.
+        Tangents of the smoothed loss are lower bounds of the reported one as well.
         """
         also = tuple([self._report(each) for each in found.also])
-        if self._exact:  # at the intercept that is best for the smoothed loss
+        if self._exact:  # at the optimal intercept of the smoothed loss
             exact = self.workspace.fold(ValueSum(self.loss, found.intercept, exact=True), (found.point,))
             return replace(found, value=float(exact[0]), also=also)
         inner = Evaluation(found.point, found.value + self.structure.smoothing_error, found.tangent)
@@ -183,7 +185,7 @@ class Objective(SmoothFunction):
 
     @property
     def reported(self) -> Objective:
-        """For a smoothed loss the mean of the exact one, whose values cost one more read of predictions.
+        """For a smoothed loss the mean of the exact loss; its values cost another computation from predictions.
 
         Examples
         --------
@@ -209,18 +211,17 @@ class Objective(SmoothFunction):
         searched = intercept if intercept is not None and intercept.searched else None
 
         def look(own: tuple[Point, ...], m: Array, b: Array) -> Local:
-            # For squares about the best intercept of each point.
+            # For squares, use the optimal intercept of each point.
             shifts = None if intercept is None or searched else intercept.locate(self.workspace, own)
             step = HullSums(loss, tuple(m.tolist()), b.reshape(self.outputs) if len(b) else None, shifts)
             return step.local(self.workspace, own)
 
         def bound() -> float:
-            # The variance of the difference of predictions, or its mean square: no less, whatever the shift is.
+            # The variance of the difference of predictions, or its mean square, which is at least the variance.
             shift = searched.mean_prediction(points[1].w - points[0].w) if searched and loss.convex else 0.0
             return smoothness_of(loss) * float(self.workspace.fold(SquaredDifference(shift), points[:2])[0])
 
         b = None if searched is None else searched.guess(points[0])
-        bend = None if is_squared(loss) else bound
         bend = None if is_squared(loss) else bound
         return Hull(self, points, look, bend, gradient=gradient, convex=loss.convex, intercept=b)
 
@@ -229,7 +230,7 @@ class Objective(SmoothFunction):
 
     def quadratic_form(self) -> QuadraticForm | None:
         if self.structure.quadratic_form and "quadratic form" not in self.shared:
-            self.workspace.rows_read += self.data.n  # first, for a read that a deadline cuts short counts as well
+            self.workspace.rows_read += self.data.n  # first, because interrupted passes count
             form = gram_form(self.data.gram(), self.fit_intercept, self.data.column_stats.errors)
             self.shared["quadratic form"] = form
         return self.shared.get("quadratic form")
@@ -240,13 +241,13 @@ class Objective(SmoothFunction):
         return smoothness * largest_eigenvalue(self.data, centred=self.fit_intercept and self.convex)
 
     def fingerprint(self) -> str:
-        if "fingerprint" not in self.shared:  # runs of a path need it again and again
+        if "fingerprint" not in self.shared:  # used by each run of a path
             self.shared["fingerprint"] = f"{self.loss!r} intercept={self.fit_intercept} {self.data.fingerprint()}"
         return str(self.shared["fingerprint"])
 
 
 def smoothness_of(loss: Loss) -> float:
-    """The largest curvature of a loss, or an error that names what needs none."""
+    """Return the smoothness constant of a loss; raise an error that lists alternatives if it has none."""
     if not math.isfinite(loss.smoothness):
         raise ValueError(
             f"{loss!r} has no largest curvature, which this step rule needs; use a solver such as "

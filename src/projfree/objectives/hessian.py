@@ -1,8 +1,8 @@
-r"""The Hessian of a function at a point, the intercept minimised out, as a matrix or through products.
+"""The Hessian of a function at a point, with the intercept eliminated, as a matrix or through products.
 
 .. math:: H = H_{ww} - H_{wb} H_{bb}^{+} H_{bw}
 
-For functions that are not convex it is that of a convex quadratic model that touches them at the point.
+For non-convex functions it is the Hessian of a convex quadratic model with the same tangent.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 
 class Hessian(ABC):
-    """The Hessian of a function at one point; nothing is computed before it is needed.
+    """The Hessian of a function at one point; its parts are computed when they are needed.
 
     Attributes
     ----------
     matrix : ndarray of shape (D, D)
         The matrix over the D entries of a parameter.
     intercept_response : pair of ndarray or None
-        :math:`H_{wb} H_{bb}^{+}` of shape (D, k), by which the best intercept falls where the parameter moves, and
-        :math:`H_{bb}^{+}`. None where there is no intercept, or where it follows exactly without it.
+        :math:`H_{wb} H_{bb}^{+}` of shape (D, k), the negative derivative of the optimal intercept in the parameter,
+        and :math:`H_{bb}^{+}`. None if there is no intercept, or if the intercept is known without them.
     """
 
     matrix: Array
@@ -46,27 +46,28 @@ class Hessian(ABC):
 
     @abstractmethod
     def times(self, v: Array) -> Array:
-        """The product with an array of the shape of a parameter."""
+        """Return the product with an array of the shape of a parameter."""
 
     @abstractmethod
     def diagonal(self) -> Array:
-        """About the size of the entries of the diagonal, of the shape of a parameter; may cost one read.
+        """Return approximate diagonal entries, in the shape of a parameter; this may cost one pass.
 
-        A scale for other methods, not a bound: the intercept and how curvature goes with features are left out.
+        They are a scale for other methods, not a bound: they ignore the intercept and the correlation of curvature and
+        features.
         """
 
     @abstractmethod
     def products(self, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
-        r"""The products :math:`\langle p, H q\rangle` of ``points`` with themselves and then with ``others``.
+        r"""Return the products :math:`\langle p, H q\rangle` of ``points`` with themselves and then with ``others``.
 
-        At most one read of the data, however many points there are.
+        This costs at most one pass for any number of points.
         """
 
     def columns(self, damping: float = 0.0) -> Columns | None:
-        """The matrix through the columns of a table, without forming it; None where `matrix` is to be used.
+        """Return the matrix as products of the columns of a table, without forming it; None if `matrix` should be used.
 
-        For losses that couple outputs, an upper bound on the Hessian that does not. Rows have at least a curvature of
-        ``damping`` times their derivative.
+        For losses that couple outputs it is a separable upper bound on the Hessian. The curvature of a row is at least
+        ``damping`` times its derivative.
         """
         return None
 
@@ -74,21 +75,21 @@ class Hessian(ABC):
 class RowHessian(Hessian):
     """The Hessian of a mean of losses over rows.
 
-    It is taken at the intercept that the point has, and at the best one where it has none.
+    It is evaluated at the intercept of the point, or at the optimal one if the point has none.
 
-    The matrix costs one read and O(n d^2) work for each pair of outputs that the loss couples. A product costs one
-    read, two where an intercept couples outputs; with an intercept and a loss that is neither quadratic nor coupled,
-    one read more is made for the first of them.
+    The matrix costs one pass and O(n d^2) operations for each pair of outputs that the loss couples. A product costs
+    one pass, or two if an intercept couples outputs; with an intercept and a loss that is neither quadratic nor
+    coupled, the first product costs one more.
 
     Parameters
     ----------
     f : Objective
         The function.
     x : Point
-        Where.
+        The point.
     features : ndarray, optional
-        The features to which the matrix belongs, all by default. For squares it is then of shape (m, m) for m
-        features, because all outputs share it.
+        The features of the matrix, by default all. For squares the matrix then has the shape (m, m) for m features,
+        because all outputs share it.
     """
 
     def __init__(self, f: Objective, x: Point, features: Array | None = None) -> None:
@@ -96,7 +97,7 @@ class RowHessian(Hessian):
         self._loss, self._outputs, self._k = f.loss, f.outputs, f.structure.outputs
         self._constant, self._free = is_squared(f.loss), f.fit_intercept
         self._response: tuple[Array, Array] | None = None
-        # The intercept, which the curvature of squares does not depend on.
+        # The intercept, on which the curvature of squares does not depend.
         self._b: Array | float = 0.0
         if f.intercept is not None and f.intercept.searched:
             b = x.intercept if x.intercept is not None and x.intercept.shape == f.outputs else None
@@ -108,7 +109,7 @@ class RowHessian(Hessian):
 
     @cached_property
     def matrix(self) -> Array:  # type: ignore[override]
-        k, free = 1 if self._constant else self._k, self._free  # all outputs of squares have the same matrix
+        k, free = 1 if self._constant else self._k, self._free  # for squares, one matrix for all outputs
         step: Step = PairWeights(self._loss, self._b) if self._loss.coupled else Curvatures(self._loss, self._b)
         if self._loss.coupled:
             wanted = Moments(k * (k - 1) // 2, free, self._features)
@@ -119,14 +120,14 @@ class RowHessian(Hessian):
             joint = M.reshape(size, 1, size, 1) if k == 1 else np.zeros((size, k, size, k))
             for j in range(k if k > 1 else 0):
                 joint[:, j, :, j] = M[j]
-        # The last coordinate is that of the intercept.
+        # The last coordinate is the intercept.
         d, response = len(joint) - 1, None
         H = joint[:d, :, :d, :].reshape(d * k, d * k)
         if free:
             cross, own = joint[:d, :, d, :].reshape(d * k, k), joint[d, :, d, :]
-            if k > 1:  # softmax does not see a common shift of its intercepts
+            if k > 1:  # softmax is invariant to a common shift of its intercepts
                 inverse = np.linalg.pinv(own, rcond=RCOND, hermitian=True)
-            else:  # the inverse of a number that is not normal overflows; all rows are then flat
+            else:  # the inverse of a subnormal number overflows; the loss is then constant
                 inverse = 1.0 / own if own[0, 0] >= np.finfo(np.float64).tiny else np.zeros((1, 1))
             response = cross @ inverse, inverse
             H -= response[0] @ cross.T
@@ -134,17 +135,17 @@ class RowHessian(Hessian):
         H *= 0.5
         if self._features is not None:
             return H
-        if self._constant:  # whose response is known without
+        if self._constant:  # the intercept is then known without its response
             return np.kron(H, np.eye(self._k)) if self._k > 1 else H
-        if response is not None and self._loss.convex:  # else the model is none in the intercept
-            # The moments are about a row that is not zero.
+        if response is not None and self._loss.convex:  # a non-convex loss has no model in the intercept
+            # The moments are about the nonzero `centre`.
             centre = np.kron(self._f.data.column_stats.centre[:, None], np.eye(k))
             self._response = response[0] + centre, response[1]
         return H
 
     @cached_property
     def _of_intercept(self) -> tuple[Array, Any]:
-        """The second derivative in the intercept and, unless outputs are coupled, how gradients change with it."""
+        """The second derivative in the intercept and, unless outputs are coupled, the derivative of gradients in it."""
         if self._loss.coupled:
             return HullSums(self._loss, b=np.asarray(self._b)).local(self._workspace, (self._x,)).hessian, None
         sums, cross = self._sweep(zeros(self._f.shape), -1.0)
@@ -153,16 +154,16 @@ class RowHessian(Hessian):
     def times(self, v: Array) -> Array:
         if self._f.intercept is None:
             return np.asarray(self._sweep(v, 0.0)[1])
-        # About the mean, so that little is left to be taken off.
+        # Subtract the mean first, to avoid cancellation.
         rest, g = self._sweep(v, self._f.intercept.mean_prediction(v))
         if self._constant:
             return np.asarray(g - outer(self._f.data.column_stats.mean, rest.reshape(self._outputs)))
         own, cross = self._of_intercept
-        away = np.linalg.lstsq(own, rest, rcond=RCOND)[0].reshape(self._outputs)  # softmax sees no common shift
+        away = np.linalg.lstsq(own, rest, rcond=RCOND)[0].reshape(self._outputs)  # minimum-norm solution
         return np.asarray(g - (cross * away if cross is not None else self._sweep(zeros(self._f.shape), -away)[1]))
 
     def _sweep(self, v: Array, shift: Array | float) -> tuple[Array, Any]:
-        """The sums over rows of the curvature times the predictions of ``v`` less a shift, and their adjoint."""
+        """Return the sums of the curvature times the predictions of ``v`` minus ``shift``, and their adjoint."""
         point, step = Point(frozen(np.array(v))), CurvatureTimes(self._loss, self._b, shift)
         return self._workspace.sweep(step, (point,) if self._constant else (self._x, point), keep=not self._constant)
 
@@ -197,20 +198,20 @@ class RowHessian(Hessian):
 
 
 def _interleaved(pairs: Array, k: int) -> Array:
-    r"""The joint moments of a loss that couples outputs, given those of the weights :math:`p_j p_l` of pairs."""
+    """Return the joint moments of a loss that couples outputs, from those of the pair weights :math:`p_j p_l`."""
     size, each = pairs.shape[1], np.arange(k)
     one, other = np.triu_indices(k, 1)
     joint, line = np.empty((size, k, size, k)), np.zeros((k, k, size))
-    for i in range(size):  # the rows of one feature stay in the cache while their outputs are interleaved
+    for i in range(size):  # the rows of one feature stay in the cache
         line[one, other] = line[other, one] = pairs[:, i]
         joint[i] = -line.transpose(0, 2, 1)
-        joint[i, each, :, each] = line.sum(axis=1)  # rows of the softmax Hessian add up to zero
+        joint[i, each, :, each] = line.sum(axis=1)  # rows of the softmax Hessian sum to zero
     return joint
 
 
 @dataclass(frozen=True)
 class PairWeights(Step):
-    r"""The weighted curvature of each pair of outputs, negated: :math:`p_j p_l` for softmax."""
+    """The negative weighted curvature of each pair of outputs: :math:`p_j p_l` for softmax."""
 
     loss: Loss
     b: Array | float
@@ -223,21 +224,21 @@ class PairWeights(Step):
 
 @dataclass(frozen=True)
 class CurvatureTimes(Step):
-    """The weighted curvature at the first point times the predictions of the last less ``shift``, and its sums."""
+    """Multiply the curvature at the first point by the predictions of the last one minus ``shift``, and sum."""
 
     loss: Loss
     b: Array | float
     shift: Array | float
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        # That of squares is the same everywhere, so that the last point is the only one.
+        # The curvature of squares is constant, so that the last point is the only one.
         r = Curvature(self.loss, images[0] + self.b, rows, model=True).times(images[-1] - self.shift)
         return r, np.ravel(by_column(r))
 
 
 @dataclass(frozen=True)
 class DirectionProducts(Step):
-    """Products of the predictions of points through the curvature at the first one, see `Curvature.products`."""
+    """Inner products of predictions, weighted by the second derivative at the first point; see `Curvature.products`."""
 
     loss: Loss
     b: Array | float

@@ -1,4 +1,4 @@
-"""`Hull`: a function on the simplex spanned by a few points, which is all that a step rule or a correction sees."""
+"""`Hull`: a function on the simplex spanned by a few points, for step rules and corrections."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from projfree.objectives.base import SmoothFunction
 
 NEWTON_STEPS = 20
-#: On a simplex, Newton ends when the next step would bring less than this part of what was gained; on a segment at the
-#: unit of rounding, because that minimiser is called exact. A slope along a segment counts as zero at the root of it.
+#: Newton's method on a simplex stops when the predicted decrease is below this fraction of the total decrease so far;
+#: on a segment it stops at roundoff, and a slope counts as zero below the square root of this fraction.
 ENOUGH = 1e-3
-#: Where the function need not be convex, trial steps grow by this factor from the short step, a sure descent.
+#: For non-convex functions, trial steps grow by this factor from the short step, which is a guaranteed descent.
 SCAN_GROWTH = 4.0
-#: Singular values of second derivatives in the intercept count as zero at this part of the largest.
+#: Relative cutoff for singular values of the second derivatives in the intercept.
 RCOND = FEW * FEW * UNIT
 
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """Value, gradient and Hessian at one place of the hull.
+    """Value, gradient and Hessian at one point of the hull.
 
-    ``noise`` is the rounding of the derivative in each entry of the intercept.
+    ``noise`` is the rounding error of the derivative in each entry of the intercept.
     """
 
     value: float
@@ -45,10 +45,10 @@ class Local:
     noise: Array = field(default_factory=lambda: np.zeros(0))
 
     def reduced(self, k: int) -> tuple[Local, Array | None]:
-        """Eliminate all but the first ``k`` coordinates; also the answer of the others.
+        """Eliminate all but the first ``k`` coordinates by a Schur complement; also return the eliminated ones.
 
-        The answer has one column for the gradient and one for each kept coordinate; least squares, because softmax
-        does not see a common shift of its intercepts.
+        These are a linear function of the others: one column for the gradient and one for each remaining coordinate.
+        They are a least-squares solution, because softmax is invariant to a common shift of its intercepts.
         """
         g, H = self.gradient, self.hessian
         if len(g) == k:
@@ -60,10 +60,10 @@ class Local:
 
 @dataclass(frozen=True)
 class HullSums(Step):
-    """Value, gradient and Hessian of the mean loss at the place ``m`` of the hull of some points.
+    """Compute value, gradient and Hessian of the mean loss at the coordinates ``m`` in the hull of some points.
 
-    The coordinates are those of m and, if it is given, of the intercept ``b``; the sizes of the terms of the derivative
-    in b come last. ``shifts`` are added to the predictions of each point.
+    The variables are m and, if given, the intercept ``b``; the absolute sums of the derivative in b come last.
+    ``shifts`` are added to the predictions of each point.
     """
 
     loss: Loss
@@ -89,21 +89,21 @@ class HullSums(Step):
         return None, np.concatenate([sums, slope, H.ravel(), sizes])
 
     def local(self, workspace: Workspace, points: tuple[Point, ...]) -> Local:
-        """The sums over all rows; no read where the predictions of the points are known."""
+        """Return the sums over all rows; this needs no pass if the predictions of the points are cached."""
         sums, size = workspace.fold(self, points), len(self.m) + (0 if self.b is None else self.b.size)
         end = 1 + size + size * size
         noise = 2.0 * FEW * UNIT * sums[end:]
         return Local(float(sums[0]), sums[1 : 1 + size], sums[1 + size : end].reshape(size, size), noise)
 
 
-#: Value, gradient and Hessian of a function in m and an intercept, an empty array where there is none.
+#: Function of corners, m and an intercept (an empty array if there is none) that returns value, gradient and Hessian.
 Look = Callable[[tuple[Point, ...], Array, Array], Local]
 
 
 class Hull:
     r"""The function :math:`\phi(m) = f\big(p_0 + \sum_j m_j (p_j - p_0)\big)` on :math:`m \ge 0, \sum m \le 1`.
 
-    Two points make a line search, three a correction. Nothing is computed before it is needed, and results are cached.
+    Two points define a line search, three a correction. Quantities are computed when they are needed, and cached.
 
     Parameters
     ----------
@@ -112,16 +112,16 @@ class Hull:
     points : tuple of Point
         The corners.
     look : callable
-        Evaluates f, given the corners, at a place m and an intercept, an empty array where there is none.
+        Evaluates f at coordinates m and an intercept (an empty array if there is none), given the corners.
     bound : callable or None
-        An upper bound on the second derivative along the segment of the first two points. None for a quadratic, of
-        which a look at the first point tells all.
+        Returns an upper bound on the second derivative along the segment of the first two points. None for a quadratic
+        function, which one evaluation at the first point determines.
     gradient : ndarray or None
-        The gradient at the first point, for rules that need no more than it.
+        The gradient at the first point, for rules that need nothing else.
     convex : bool
         Whether the function is convex.
     intercept : ndarray or None
-        That of the first point, where the search for it starts; None where there is none or it is eliminated.
+        The intercept of the first point, the initial value of the search; None if there is none or it is eliminated.
     """
 
     def __init__(
@@ -135,12 +135,12 @@ class Hull:
         convex: bool = True,
         intercept: Array | None = None,
     ) -> None:
-        # Each point for itself, so that mixtures refer to these very points.
+        # Copies without references to other points, so that combinations refer to these points.
         self.points = tuple(p.alone(p.intercept) for p in points)
         self.convex, self._f, self._evaluate, self._bound, self._gradient = convex, f, look, bound, gradient
         self._b = np.zeros(0) if intercept is None else intercept
         self._zero = np.zeros(len(points) - 1)
-        #: Slopes of a linear function that is added, one for each further point.
+        #: Slopes of an added linear function, one for each point but the first.
         self.tilt = self._zero
         self._seen: dict[bytes, Local] = {}
         self._mixtures: dict[bytes, Point] = {self._zero.tobytes(): self.points[0]}
@@ -152,7 +152,7 @@ class Hull:
 
     @property
     def gap(self) -> float:
-        r""":math:`\langle g, p_0 - p_1\rangle` with g the gradient at the first point: the slope, negated."""
+        r"""The negative slope :math:`\langle g, p_0 - p_1\rangle`, with the gradient g at the first point."""
         if self._gradient is None:
             return -float(self._look(np.append(self._zero, self._b)).gradient[0])
         return inner(self._gradient, self.points[0].w - self.points[1].w)
@@ -163,7 +163,7 @@ class Hull:
         return square(self.points[1].w - self.points[0].w)
 
     def value(self, m: Array) -> float:
-        """The value at ``m``, the intercept minimised out."""
+        """Return the value at ``m``, minimised over the intercept."""
         if self._bound is None:
             return self._look(m).value
         found = self._f.evaluate(self.mix(m), tangent=False)
@@ -171,14 +171,14 @@ class Hull:
         return found.value + float(self.tilt @ m)
 
     def mix(self, m: Array) -> Point:
-        """The point at ``m``, with the intercept that was found there."""
+        """Return the point at ``m``, with its intercept if that has been optimised."""
         if m.tobytes() not in self._mixtures:
             terms = zip(m.tolist(), self.points[1:], strict=True)
             self._mixtures[m.tobytes()] = mix((1.0 - float(m.sum()), self.points[0]), *terms)
         return self._mixtures[m.tobytes()]
 
     def _look(self, place: Array) -> Local:
-        """Value, gradient and Hessian at a place: m, followed by the intercept if there is one."""
+        """Return value, gradient and Hessian at ``place``: m, followed by the intercept if there is one."""
         key, k = place.tobytes(), len(self.tilt)
         if key not in self._seen:
             if self._bound is None and place.any():
@@ -193,9 +193,9 @@ class Hull:
         return self._seen[key]
 
     def minimise(self, *starts: Array) -> Array:
-        """The minimiser over the hull for a convex function, else a point no higher than the first point.
+        """Return the minimiser over the hull; for a non-convex function a point that is not above the first one.
 
-        Newton on the simplex, from the lowest of ``starts`` and never above it: the quadratic model is minimised
+        Newton's method on the simplex, started at the lowest of ``starts``: each step minimises the quadratic model
         exactly, then f on the segment to its minimiser.
         """
         if self._bound is None:
@@ -207,7 +207,7 @@ class Hull:
         here, place = min([(self._look(place), place) for place in places], key=lambda pair: pair[0].value)
         k, first = len(self.tilt), here.value
         for _ in range(NEWTON_STEPS):
-            # To the minimiser of the quadratic model, the intercept eliminated.
+            # Step to the minimiser of the quadratic model, with the intercept eliminated.
             model, answer = here.reduced(k)
             m = place[:k]
             direction = minimise_on_corner(model.gradient - model.hessian @ m, model.hessian) - m
@@ -233,7 +233,7 @@ class Hull:
         return UNIT if len(self.tilt) == 1 else ENOUGH
 
     def _search(self, place: Array, direction: Array, start: float = 1.0) -> float:
-        """The minimiser of f on the segment, as a part of ``direction``."""
+        """Return the minimiser of f on the segment, as a fraction of ``direction``."""
         enough = abs(float(self._look(place).gradient @ direction)) * math.sqrt(self._enough)
 
         def slope(s: float) -> tuple[float, float, float]:
@@ -244,7 +244,10 @@ class Hull:
         return find_root(slope, start, 0.0, 1.0)
 
     def _scan(self) -> Array:
-        """The lowest of geometrically spaced steps, polished; never above the first point."""
+        """Return the step with the lowest value on a geometric grid, refined by Newton steps.
+
+        Its value is at most that of the first point.
+        """
         gap, curvature = self.gap, self.curvature
         short = min(1.0, gap / curvature) if gap > 0.0 and curvature > 0.0 else 1.0
         steps = [0.0]
@@ -266,8 +269,8 @@ class Hull:
 def minimise_on_corner(g: Array, H: Array) -> Array:
     r"""Minimise :math:`g^T m + m^T H m / 2` over :math:`m \ge 0, \sum m \le 1` for one or two coordinates.
 
-    The minimum of a convex quadratic lies on one of the faces (the inside, three edges, three corners), where it
-    has a closed form; the lowest of these candidates is returned, so that the answer is feasible whatever H is.
+    The minimum of a convex quadratic lies on a face (the interior, three edges, three corners), where it has a closed
+    form. The best of these candidates is returned, so that the result is feasible for any H.
     """
     if len(g) == 1:
         return np.array([_on_segment(float(g[0]), float(H[0, 0]))])

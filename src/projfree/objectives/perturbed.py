@@ -1,4 +1,4 @@
-"""`Perturbed`: the paper's h = f + theta <xi, w>, reported in terms of f."""
+"""`Perturbed`: the function h = f + theta <xi, w> of the paper; runs report the value of f."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from projfree.sets.base import ConstraintSet
 class Perturbed(SmoothFunction):
     r"""The function :math:`h(w) = f(w) + \theta\langle\xi, w\rangle`.
 
-    A run on h reports the value of f, and bounds f itself: each evaluation of h holds that of f.
+    A run on h reports the value of f and a lower bound for f, because each evaluation of h includes that of f.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Perturbed(SmoothFunction):
             raise ValueError(f"`xi` must have the shape {f.shape} of the parameter, got {self.xi.shape}.")
         self.shape, self.convex = f.shape, f.convex
 
-    @property  # that of f, which may find out that it is not convex
+    @property  # a property, because evaluations of f may show that it is not convex
     def structure(self) -> FunctionStructure:  # type: ignore[override]
         own = self.f.structure
         name = f"Perturbed {own.name}"
@@ -90,10 +90,11 @@ class Perturbed(SmoothFunction):
 
 
 def perturb(f: SmoothFunction, ball: ConstraintSet, epsilon: float, rng: np.random.Generator) -> Perturbed:
-    r"""Perturb f as the paper does: :math:`\xi` uniform on the sphere, :math:`\theta = \epsilon / (4 D)`.
+    r"""Return h(w) = f(w) + theta <xi, w> with :math:`\xi` uniform on the unit sphere, as in the paper.
 
-    With D the diameter of the ball, the minimiser of h is within :math:`\epsilon / 4` of the minimum of f, because
-    :math:`\theta\langle\xi, w^* - w\rangle \le \theta D`; ``epsilon`` is in the units of f.
+    The size is :math:`\theta = \epsilon / (4 D)`, where D is the diameter of the ball. The minimiser of h is then
+    within :math:`\epsilon / 4` of the minimum of f, because :math:`\theta\langle\xi, w^* - w\rangle \le \theta D`;
+    ``epsilon`` is in the units of f.
 
     Examples
     --------

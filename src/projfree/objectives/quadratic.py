@@ -1,4 +1,4 @@
-"""`QuadraticForm`: a quadratic given by its matrix, the form of least squares after one pass over the data."""
+"""`QuadraticForm`: a quadratic function given by its matrix, such as least squares after one pass over the data."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class QuadraticForm(CalledFunction):
     Parameters
     ----------
     H : array of shape (d, d)
-        A symmetric matrix. Its eigenvalues are computed once: they decide whether f counts as convex, and a
-        negative one within rounding of zero is charged to the rounding allowance of every bound.
+        A symmetric matrix. Its eigenvalues are computed once: f is convex if they are non-negative up to rounding; a
+        negative eigenvalue within rounding of zero increases the rounding allowance of every bound.
     b : array of shape (d,) or (d, k)
-        Its shape is the shape of the parameter; H acts on columns.
+        The linear term, which has the shape of the parameter; H acts on its columns.
     c : float
         The constant.
     errors : pair of float
-        Numbers e and k where H, b and c are sums that were rounded: the function meant differs from this one by at most
-        ``e + k |w|^2 / 2``. Bounds are lowered so that both they and gaps hold for the function meant.
+        Numbers e and k that bound the rounding errors of H, b and c: the exact function differs from this one by at
+        most ``e + k |w|^2 / 2``. Bounds are lowered so that they and the gaps hold for the exact function.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class QuadraticForm(CalledFunction):
     -1.0
     """
 
-    #: The mean row and the mean target where an intercept was minimised out.
+    #: Means of the rows and the targets if an intercept was eliminated.
     centre: tuple[Array, Array] | None = None
 
     def __init__(self, H: Any, b: Any, c: float = 0.0, errors: tuple[float, float] = (0.0, 0.0)) -> None:
@@ -61,17 +61,17 @@ class QuadraticForm(CalledFunction):
         super().__init__(self.b.shape, structure)
 
     def intercept(self, w: Array) -> Array | None:
-        """The intercept that was minimised out, at ``w``; None where there was none."""
+        """Return the optimal intercept at ``w``; None if the form has no intercept."""
         return None if self.centre is None else np.asarray(self.centre[1] - self.centre[0] @ w)
 
     @cached_property
     def eigenvalues(self) -> Array:
-        """The eigenvalues of H, in increasing order."""
+        """The eigenvalues of H in increasing order."""
         return np.linalg.eigvalsh(self.H)
 
     @cached_property
     def _floor(self) -> float:
-        """What eigenvalues may err by: a modest multiple of d units of the largest."""
+        """The error bound of eigenvalues: a small multiple of d units of roundoff of the largest."""
         return FEW * UNIT * len(self.H) * float(np.abs(self.eigenvalues).max(initial=0.0))
 
     @cached_property
@@ -85,9 +85,9 @@ class QuadraticForm(CalledFunction):
         length = size(x.w)
         gradient_error = UNIT * (len(self.b) + FEW) * (self._norm * length + size(self.b))
         constant_error = UNIT * (x.w.size + FEW) * (abs(self.c) + self._norm * length**2) + gradient_error * length
-        # With a lowest eigenvalue of -s a tangent rises above f by s |w - x|^2 / 2 <= s |w|^2 + s |x|^2.
+        # If the smallest eigenvalue is -s, a tangent exceeds f by at most s |w - x|^2 / 2 <= s |w|^2 + s |x|^2.
         slack = max(0.0, -float(self.eigenvalues[0])) + self._floor
-        # Twice what the sums may err by: once for the bound, once for the value that it is compared with.
+        # Twice the errors of the sums: once for the bound, once for the value.
         constant_error, slack = constant_error + slack * length**2 + 2.0 * self.errors[0], slack + self.errors[1]
         constant = self.c - 0.5 * inner(image, x.w)
         m = Minorant(constant, image - self.b, constant_error, gradient_error, slack)
@@ -122,7 +122,7 @@ class FormHessian(Hessian):
 
     def __init__(self, f: QuadraticForm, features: Array | None) -> None:
         self._f, self._H = f, f.H if features is None else f.H[np.ix_(features, features)]
-        # All outputs share the part of some features.
+        # All outputs share the submatrix of the features.
         self._outputs = f.shape[1:] if features is None else ()
 
     @cached_property
@@ -142,11 +142,11 @@ class FormHessian(Hessian):
 
 
 def gram_form(gram: Gram, fit_intercept: bool = False, table_errors: TableErrors = EXACT) -> QuadraticForm:
-    r"""The mean squared error of the rows in ``gram``, with an intercept minimised out or without.
+    """Return the mean squared error of the rows in ``gram`` as a quadratic form, optionally with an intercept.
 
-    Its value at w is that of ``Objective(Squared(), data, fit_intercept)`` up to rounding, at O(d^2) however many rows
-    there were; ``f.intercept(w)`` is the intercept. A certificate is one for the form: its numbers are sums over rows
-    that were rounded once, and ``table_errors`` are those of the rows.
+    Its value at w is that of ``Objective(Squared(), data, fit_intercept)`` up to rounding, and costs O(d^2) for any
+    number of rows; ``f.intercept(w)`` is the optimal intercept. The form includes bounds on the rounding errors of its
+    sums and on the ``table_errors`` of the rows.
 
     Examples
     --------
@@ -165,11 +165,11 @@ def gram_form(gram: Gram, fit_intercept: bool = False, table_errors: TableErrors
 
 
 def _moved(Y: float, X: float, off: TableErrors) -> tuple[float, float]:
-    r"""Numbers e and k such that errors of the rows move the form by at most :math:`e + k \|w\|^2 / 2`.
+    r"""Return e and k such that errors of the rows change the form by at most :math:`e + k \|w\|^2 / 2`.
 
-    With Y and X the root mean squares of targets and rows, residuals are at most Y + X t at :math:`\|w\| = t` and move
-    by a = targets + features t, so that their mean square moves by at most 2 (Y + X t) a + a^2, and by the square of
-    what is left of other columns.
+    If Y and X are the root mean squares of targets and rows, residuals are at most Y + X t for :math:`\|w\| = t` and
+    change by a = targets + features t, so that their mean square changes by at most 2 (Y + X t) a + a^2, plus the
+    square of the errors within the span of the other columns.
     """
     targets, features = off.targets, off.features
     cross = 2.0 * (Y * features + X * targets + targets * features)

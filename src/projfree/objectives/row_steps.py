@@ -1,4 +1,4 @@
-"""The sums that objectives form over rows."""
+"""Sums over rows that objectives need."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from projfree.data.rows import TANGENTS, Rows, Step
 from projfree.losses.base import Loss, SmoothedLoss
 from projfree.losses.softmax import Softmax
 
-#: ``sum`` as a ufunc: the same digits, with ``axis=None`` for all entries, and half the time for short arrays.
+#: ``sum`` as a ufunc: the same digits, with ``axis=None`` for all entries, in half the time for short arrays.
 total = partial(np.add.reduce, axis=None)
 
 
 def weigh(r: Array, s: Array | float) -> Array:
-    """Each row of ``r`` times its weight."""
+    """Multiply each row of ``r`` by its weight."""
     weighted: Array = r * s if isinstance(s, float) or r.ndim == 1 else r * s.reshape(-1, *[1] * (r.ndim - 1))
     return weighted
 
 
 def by_column(x: Array) -> Array:
-    """The sum over rows, for each output; NumPy's own takes many times as long where rows have few entries."""
+    """Sum over the rows for each output; NumPy's sum is many times slower for rows with few entries."""
     return np.asarray(total(x)) if x.ndim == 1 else np.tensordot(np.ones(len(x)), x, axes=1)
 
 
@@ -36,25 +36,25 @@ class Curvature:
     loss, u, rows
         The loss, the predictions, and the targets and weights.
     model : bool
-        Whether to take their sizes for losses that are not convex, so that the curvature of a model is not negative.
+        Whether to use the absolute values for non-convex losses, so that the curvature of a model is non-negative.
     """
 
     def __init__(self, loss: Loss, u: Array, rows: Rows, model: bool = False) -> None:
         self.s = rows.s
-        # For softmax diag(p) - p p^T of each row: no matrix needs to be formed.
+        # For softmax, diag(p) - p p^T for each row, without forming a matrix.
         self.p = loss.mean(u) if type(loss) is Softmax else None
         self.h = np.zeros(0) if self.p is not None else weigh(loss.second(u, rows.y), rows.s)
         if model and not loss.convex:
             self.h = np.abs(self.h)
 
     def times(self, a: Array) -> Array:
-        """The products with an array of the shape of the predictions."""
+        """Return the products with an array of the shape of the predictions."""
         if self.p is not None:
             return weigh(self.p * (a - np.einsum("ij,ij->i", self.p, a)[:, None]), self.s)
         return np.asarray(self.h * a if self.h.ndim == a.ndim else np.einsum("nij,nj->ni", self.h, a))
 
     def summed(self) -> Array:
-        """The sum over rows, a matrix over the outputs."""
+        """Return the sum over the rows, a matrix over the outputs."""
         if self.p is not None:
             weighted = weigh(self.p, self.s)
             return np.asarray(np.diag(weighted.sum(axis=0)) - weighted.T @ self.p)
@@ -62,7 +62,7 @@ class Curvature:
         return sums.reshape(1, 1) if sums.ndim == 0 else np.diag(sums) if self.h.ndim < 3 else sums
 
     def products(self, ways: Sequence[Array], first: int) -> tuple[Array, Array]:
-        """Inner products of the first few directions with all, and of all with the intercepts of the outputs."""
+        """Return inner products of the first directions with all, and of all with the intercepts of the outputs."""
         bent = [self.times(a) for a in ways]
         flat = [np.array([a.ravel() for a in each]) for each in (bent[:first], ways)]
         return flat[0] @ flat[1].T, np.array([np.ravel(by_column(h)) for h in bent])
@@ -70,9 +70,9 @@ class Curvature:
 
 @dataclass(frozen=True)
 class TangentSums(Step):
-    """The sums of a tangent at the first point, laid out as `projfree.data.rows` says, and values at further points.
+    """Compute the sums of a tangent at the first point, ordered as in `projfree.data.rows`, and further values.
 
-    ``b`` holds the intercept at each point, None where there is none.
+    ``b`` contains the intercept at each point, None if there is none. Values are computed at all points.
     """
 
     loss: Loss
@@ -107,9 +107,9 @@ class TangentSums(Step):
 class Sums:
     r"""The sums of a tangent over all rows; with k outputs the last three have k entries.
 
-    ``value`` and ``size``: of the weighted losses and of their absolute values. ``along`` and ``along_size``: the
-    same for r u. ``shifted``: of \|r (u + b)\|. ``square``: the weighted mean square of the derivative. ``slope``
-    and ``slope_size``: of r and \|r\|. ``mean_image``: the weighted mean of u.
+    ``value`` and ``size``: of the weighted losses and of their absolute values. ``along`` and ``along_size``: of r u
+    and its absolute values. ``shifted``: of \|r (u + b)\|. ``square``: the weighted mean square of the derivative.
+    ``slope`` and ``slope_size``: of r and \|r\|. ``mean_image``: the weighted mean of u.
     """
 
     value: float
@@ -123,7 +123,7 @@ class Sums:
     mean_image: Array
 
     def recentre(self, curvature: float) -> Array:
-        """For a quadratic loss, move to the exact intercept; return by how much it moves."""
+        """For a quadratic loss, convert the sums to those at the optimal intercept; return its change."""
         shift: Array = -self.slope / curvature
         self.value += float(shift @ self.slope + 0.5 * curvature * shift @ shift)
         self.along += float(curvature * shift @ self.mean_image)
@@ -133,7 +133,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class ValueSum(Step):
-    """The weighted mean loss at one point; ``exact`` for that of the loss that a smoothed one stands for."""
+    """Compute the weighted mean loss at one point; with ``exact`` that of the loss before smoothing."""
 
     loss: Loss
     b: Array | None = None
@@ -147,7 +147,7 @@ class ValueSum(Step):
 
 @dataclass(frozen=True)
 class SquaredDifference(Step):
-    """The weighted sum of the squares of the difference of two predictions, less a shift."""
+    """Compute the weighted sum of squares of the difference of two predictions minus ``shift``."""
 
     shift: Array | float
 
@@ -157,9 +157,10 @@ class SquaredDifference(Step):
 
 @dataclass(frozen=True)
 class Curvatures(Step):
-    """The weighted curvature of each output, or an upper bound on it that couples none, and its sums.
+    """Compute the weighted curvature of each output, or a separable upper bound for coupled outputs, and its sums.
 
-    At least ``damping`` times the size of the derivative, so that no row's own Newton step is longer than its inverse.
+    It is at least ``damping`` times the absolute value of the derivative, so that the Newton step of a single row is at
+    most ``1 / damping``.
     """
 
     loss: Loss
@@ -168,7 +169,7 @@ class Curvatures(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         u = images[0] + self.b
-        if self.loss.coupled:  # off the diagonal each row of diag(p) - p p^T adds up to its diagonal entry (Gershgorin)
+        if self.loss.coupled:  # off-diagonal entries of diag(p) - p p^T sum to the diagonal one (Gershgorin)
             p = self.loss.mean(u)
             h = weigh(2.0 * p * (1.0 - p), rows.s)
         else:
