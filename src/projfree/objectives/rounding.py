@@ -115,9 +115,10 @@ class Rounding:
         return UNIT * (own + FEW * (0.0 if b is None else size(b)))
 
     def extent(self, w: Array) -> float:
-        """Return a bound on the root mean square (without a smoothness constant: on the largest) of predictions of ``w``.
+        """Return a bound on the root mean square of the predictions of ``w``.
 
-        The bound is computed column by column, which is much better than with norms if the columns differ in scale.
+        Without a smoothness constant it bounds the largest prediction. It is computed column by column, which is much
+        better than with norms if the columns differ in scale.
         """
         data, steep = self.data.column_stats, not math.isfinite(self.loss.smoothness)
         if not data.terms:

@@ -1,4 +1,4 @@
-"""The run: the only loop, and what it returns."""
+"""The main loop, its results, certificates, callbacks and checkpoints."""
 
 from projfree.lazy_import import lazy_names
 

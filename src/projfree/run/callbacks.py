@@ -1,4 +1,4 @@
-"""Callbacks: what a run shows, and what may stop it."""
+"""Callbacks, which display or stop a run."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from projfree.checks import shown
 if TYPE_CHECKING:
     from projfree.run.loop import Run
 
-#: Called with the run after every iteration; True ends it.
+#: Function of the run, called after every iteration; the run ends if it returns True.
 Callback = Callable[["Run"], bool | None]
 
 
 def as_callbacks(callbacks: Any) -> tuple[Callback, ...]:
-    """The callbacks, given as one or as several; raises TypeError if one is not callable."""
+    """Return one or several callbacks as a tuple; raise TypeError if one is not callable."""
     single = callable(callbacks) or not isinstance(callbacks, Iterable)
     several = (callbacks,) if single else tuple(callbacks)
     for each in several:
@@ -33,7 +33,7 @@ def as_callbacks(callbacks: Any) -> tuple[Callback, ...]:
 
 
 def closing(callbacks: Sequence[Callback]) -> ExitStack:
-    """A context at whose end the ``close`` methods are called of those callbacks that have one, whatever happens."""
+    """Return a context manager that calls the ``close`` methods of callbacks on exit, also after an exception."""
     stack = ExitStack()
     for callback in callbacks:
         if hasattr(callback, "close"):
@@ -42,29 +42,29 @@ def closing(callbacks: Sequence[Callback]) -> ExitStack:
 
 
 def announce(callbacks: Sequence[Callback], stage: str, most: int | None = None) -> None:
-    """Call the ``begin`` method of those callbacks that have one: work of several runs enters a stage.
+    """Call the ``begin`` methods of callbacks at the start of a stage with several runs.
 
-    ``most`` is the largest number of iterations of all its runs, if that is known.
+    ``most`` is the maximum number of iterations of all its runs, if known.
     """
     for callback in callbacks:
         getattr(callback, "begin", lambda stage, most: None)(stage, most)
 
 
 class ProgressBar:
-    """A line with a bar, the certified gap and the time left, redrawn in place on a terminal or in a notebook.
+    """A line with a bar, the certified gap and the remaining time, updated in place on a terminal or in a notebook.
 
-    The bar measures how far the gap has come from its first size to the tolerance, on a logarithmic scale. If the work
-    has stages of several runs, such as the path and the sweeps of a matrix completion, it names the stage and counts
-    its iterations. Nothing is written to other streams.
+    The bar shows the progress of the gap from its first value to the tolerance on a logarithmic scale. If a computation
+    has stages with several runs, such as the path and the sweeps of matrix completion, it shows the stage and the
+    number of iterations. Nothing is written to streams that are not interactive.
 
     Parameters
     ----------
     stream : text stream, optional
-        Where to draw; by default the standard error stream.
+        Stream to write to; by default standard error.
     label : str, optional
-        The text before the bar; by default the name of the solver.
+        Text before the bar; by default the name of the solver.
     transient : bool
-        Whether the bar disappears at the end of the run.
+        Whether to remove the bar at the end of the run.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class ProgressBar:
         self.begin("")
 
     def begin(self, stage: str, most: int | None = None) -> None:
-        """Name the stage that work of several runs enters, and the largest number of its iterations."""
+        """Start a stage with several runs and at most ``most`` iterations."""
         self._stage, self._most, self._seen = stage, most, 0
         self._first, self._begun, self._drawn = math.nan, math.nan, 0.0
 
@@ -102,19 +102,19 @@ class ProgressBar:
         self.draw(done, words, type(run.solver).__name__)
 
     def draw(self, done: float, words: str, label: str = "") -> None:
-        """Show that a part ``done`` of the work is over; the label is for bars that have none."""
+        """Draw the bar for the fraction ``done`` of the work; ``label`` is used if the bar has no label."""
         now, done = time.perf_counter(), min(max(done, 0.0), 1.0)
         self._begun = now if math.isnan(self._begun) else self._begun
         left = f"  {(now - self._begun) * (1.0 - done) / done:.0f} s left" if 0.0 < done < 1.0 else ""
         filled = round(20 * done)
         title = ": ".join(filter(None, (self._label or ("" if self._stage else label), self._stage)))
         self._line = f"{title} [{'#' * filled}{'.' * (20 - filled)}] {words}{left}"
-        if now - self._drawn >= 0.1:  # as often as an eye can follow
+        if now - self._drawn >= 0.1:  # ten updates per second
             self._drawn = now
             self._write(self._line)
 
     def close(self) -> None:
-        """Leave the last state, or remove the bar if it is transient."""
+        """Finish the line, or remove the bar if it is transient."""
         if self._line:
             self._write("" if self._transient else self._line, "\r" if self._transient else "\n")
             self._line, self._width = "", 0
@@ -130,7 +130,7 @@ class ProgressBar:
 
 
 def print_iteration(run: Run) -> None:
-    """Write a line for an iteration to the standard error stream: passes, value, bound, relative gap."""
+    """Write a line with passes, value, bound and relative gap of an iteration to standard error."""
     gap = f"{run.relative_gap:.2e}" if math.isfinite(run.relative_gap) else "-"
     bound = f"{run.bound:.8g}" if run.convex and math.isfinite(run.bound) else "-"
     text = f"iteration {run.iteration:6d}  passes {run.passes:<6.4g}  value {run.value:<13.8g}  bound {bound:<13}  "

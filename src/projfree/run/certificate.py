@@ -1,4 +1,4 @@
-"""`Certificate`: what a third party needs to check a result in one pass, without trusting the solver."""
+"""`Certificate`: data that allows others to verify a result in one pass, without trusting the solver."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from projfree.sets.unpenalized import WithUnpenalized
 if TYPE_CHECKING:
     from projfree.run.loop import Run
 
-#: Numbers recomputed in another order agree to this, relatively to the value, beyond what their terms explain.
+#: Relative tolerance for numbers that are recomputed in another order, in addition to the bounds on rounding.
 AGREEMENT = 1e-10
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What a check found.
+    """Outcome of `Certificate.verify`.
 
     Attributes
     ----------
     feasible : bool or None
-        Whether the point lies in the set; None where the set cannot tell.
+        Whether the point is in the set; None if the set has no membership test.
     value : float
-        The objective at the point, recomputed.
+        The recomputed objective at the point.
     bound : float or None
-        The lower bound proved by the tangent at the witness, recomputed; None where f is not convex.
+        The recomputed lower bound from the tangent at the witness; None for a non-convex objective.
     gap : float
-        Their difference (the Frank-Wolfe gap where f is not convex).
+        The difference of value and bound (for a non-convex objective the Frank-Wolfe gap).
     ok : bool
-        Whether the point is feasible, its value is as claimed, the bound is proved to be at least the claimed one, and
-        the gap is at most the claimed one: up to the rounding of sums that are added in another order.
+        Whether the point is feasible, its value is as claimed, the recomputed bound is at least the claimed one, and
+        the gap is at most the claimed one, all up to the rounding of sums in another order.
 
     Examples
     --------
@@ -65,10 +65,10 @@ class Verification:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """A point, its value, a lower bound on the optimum, and the witness that proves the bound.
+    """A point, its value, a lower bound on the optimum, and the witness, whose tangent gives the bound.
 
-    The tangent of a convex f at the witness lies below f; minimised over the set it bounds the optimum from
-    below. One read of the data recomputes the value at the point and that tangent.
+    The tangent of a convex f at the witness is a minorant of f; its minimum over the set is a lower bound on the
+    optimum. One pass over the data recomputes the value at the point and this tangent.
 
     Examples
     --------
@@ -99,21 +99,20 @@ class Certificate:
 
     @property
     def multipliers(self) -> Array | None:
-        """The multipliers of the rows of a `Constrained` set in the bound: positive where an upper bound is active."""
+        """The multipliers of the constraints of a `Constrained` set; positive where an upper bound is active."""
         return self.ball.multipliers if isinstance(self.ball, Constrained) else None
 
     def verify(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, *, objective: SmoothFunction | None = None
     ) -> Verification:
-        """Check feasibility, value and bound.
+        """Verify feasibility, value and bound.
 
         Parameters
         ----------
         X, y, sample_weight
-            The data, as given to `as_data`.
+            The data, as for `as_data`.
         objective : SmoothFunction, optional
-            In place of the data, for objectives that are not the mean of a loss, and for data that was centred or
-            scaled.
+            The objective instead of the data, if it is not a mean of losses or if the data were centred or scaled.
         """
         if objective is None:
             if self.loss is None or X is None:
@@ -129,25 +128,25 @@ class Certificate:
         value, m, support = reported_value(opened, here), z.slope, ball.support(-z.slope.gradient)
         lower, allowance = m.minimum(ball, support)
         size, fits = abs(m.constant) + abs(support), True
-        # Of the value and of the bound, which other functions return in the same way whenever they are evaluated.
+        # Tolerances of the value and of the bound; functions without rows return the same numbers at each evaluation.
         of_value, of_bound = AGREEMENT * max(abs(value), abs(self.value)), min(allowance, AGREEMENT * size)
         if rounding is None:
             of_value += of_bound
             of_bound = 0.0
         else:
             sums = _sum_rounding(ball, f, here, z, rounding)
-            # Of the support, twice; one that is only known roughly is still a function of its argument.
+            # The error of the support, twice; an approximate support is still a function of its argument.
             of_support = 2.0 * (ball.support_error(m.gradient, support) + ROUNDING * size)
             of_value, of_bound = of_value + sums[0], sums[1] + min(of_support, AGREEMENT * size)
-            # The witness lies in the set or near it, and has the best intercept of a point of the set: one far away
-            # would excuse any claim by its own rounding. Accelerated methods evaluate x + b (x - y) with x and y in the
-            # set and b < 1, which is within three times a ball.
+            # The witness must be in the set or near it, and have the optimal intercept of a point of the set: the
+            # rounding allowance of a distant one would justify any claim. Accelerated methods evaluate x + b (x - y)
+            # with x and y in the set and b < 1, which is within three times the ball.
             fits = _contains(ball, self.witness, 2.0) is not False and _intercept_fits(self, f, z, rounding)
         bound, noise, inside = None, 2.0 * of_value + of_bound, _contains(ball, self.w)
         if self.bound is None:
             gap = frank_wolfe_gap(ball, m.gradient, self.w)
         else:
-            # A bound above the value proves nothing; that no loss is smaller than its least value needs no proof.
+            # A bound above the value is no proof; the least value of the loss needs none.
             bound = max(lower, least)
             gap = value - bound
             fits = fits and self.bound <= max(lower + of_value + of_bound, least) and gap >= -noise
@@ -159,10 +158,10 @@ class Certificate:
 def _sum_rounding(
     ball: ConstraintSet, f: SmoothFunction, x: Evaluation, z: Evaluation, rounding: Rounding
 ) -> tuple[float, float]:
-    """Of the value at ``x`` and of the bound from the tangent at ``z``, twice, because both were computed twice.
+    """Return twice the rounding errors of the value at ``x`` and of the bound from the tangent at ``z``.
 
-    This is the rounding of the sums alone: the allowance in the bound may also hold the price of an intercept at which
-    the derivative is not zero, and with it a witness could pass that belongs to other data.
+    They are doubled because both were computed twice. They cover the sums only: the allowance of the bound may also
+    include the effect of a suboptimal intercept, which would accept a witness that belongs to other data.
     """
     mean, most = rounding.extents(ball, f.shape)
     far = mean + rounding.intercept_range(z.intercept, most)
@@ -172,7 +171,7 @@ def _sum_rounding(
 
 
 def _contains(ball: ConstraintSet, w: Array, *slack: float) -> bool | None:
-    """Whether a point lies in the set, up to a relative slack if one is given; None if the set cannot tell."""
+    """Return whether a point is in the set, up to a relative slack if given; None without a membership test."""
     try:
         return ball.contains(w, *slack)
     except NotImplementedError:
@@ -180,7 +179,7 @@ def _contains(ball: ConstraintSet, w: Array, *slack: float) -> bool | None:
 
 
 def _intercept_fits(claim: Certificate, f: SmoothFunction, z: Evaluation, rounding: Rounding) -> bool:
-    """Whether an intercept is the best one for squares, and for other losses the best one of some point of the set."""
+    """Return whether the claimed intercept is optimal: for squares at the witness, else at some feasible point."""
     given, best = claim.witness_intercept, z.intercept
     if given is None or best is None:
         return True
@@ -193,22 +192,22 @@ def _intercept_fits(claim: Certificate, f: SmoothFunction, z: Evaluation, roundi
 
 
 def recompute_certificate(run: Run) -> Certificate:
-    """Recompute the value at the best point and a bound, trusting nothing that was stored but the points.
+    """Recompute the value at the best point and a lower bound from stored points only.
 
-    If the run itself has read the best point from its parameter alone, that was the recomputation. The tangent at the
-    point itself is tried first; if it does not reach the tolerance, that at the witness of the averages costs one more
-    pass.
+    If the run itself has evaluated the best point from its parameter, no new evaluation is needed. The tangent at the
+    best point is used first; if its bound does not meet the tolerance, the tangent at the witness of the averages costs
+    one more pass.
     """
-    ball, lower, f = run.ball, run.lower_bound, run.opened.reported.open()  # with an empty memory
+    ball, lower, f = run.ball, run.lower_bound, run.opened.reported.open()  # with an empty cache
     w, found = run.best.w, None
     if lower.factored and isinstance(ball, NormBall) and (norm := ball.norm(w)) > ball.radius:
-        w = w * (ball.radius / norm * (1.0 - FEW * UNIT))  # compressions have let it out of the ball
+        w = w * (ball.radius / norm * (1.0 - FEW * UNIT))  # truncated factors may leave the ball
     elif not run.unproved and run.f.reported is run.f:
         found = recomputed(run.opened, run.best)
     if found is None:
         found = f.evaluate(f.point(w, run.best.intercept))
     run.best, run.value, m = found.point, reported_value(f, found), found.slope
-    if run.unproved:  # no claim of a file counts: its averages only tell where a tangent is worthwhile
+    if run.unproved:  # do not trust bounds of a file; its averages only suggest where to evaluate
         lower.reset()
         if run.scale > abs(run.value):
             run.centre_value = math.nan
@@ -228,7 +227,7 @@ def recompute_certificate(run: Run) -> Certificate:
                 tight = with_best_multipliers(run.ball, there.slope.gradient, there.point.w)
                 other = lower.offer(there.slope, there.point.w, tight.support(-there.slope.gradient))
                 at, bound, ball = (there.point, other, tight) if other > bound else (at, bound, ball)
-        if bound < least:  # as happens where the minimum is hidden by rounding
+        if bound < least:  # rounding can hide the minimum
             bound, lower.bound = least, max(lower.bound, least)
         if f.structure.contradicted is not None and (run.iteration <= 1 or not m.gradient.any()):
             _evaluate_elsewhere(run, f)
@@ -242,7 +241,7 @@ def recompute_certificate(run: Run) -> Certificate:
         lower.reset()
         for row in run.trace.rows:
             row["bound"] = row["gap"] = math.nan
-    # The dual norm of the gradient, if f is convex from the support that the bound was made of.
+    # The multiplier is the dual norm of the gradient; for convex f it uses the support of the bound.
     run.multiplier = multiplier(ball, m.gradient, support)
     x, gap, loss = run.best, run.latest_gap if bound is None else run.value - bound, run.f.reported.structure.loss
     run.certificate = Certificate(
@@ -252,29 +251,29 @@ def recompute_certificate(run: Run) -> Certificate:
 
 
 def recomputed(f: SmoothFunction, x: Point) -> Evaluation | None:
-    """The evaluation that ``f`` remembers of a point, if it is as good as one in a fresh workspace; else None."""
+    """Return the cached evaluation of a point if it is as reliable as one in a new workspace; else None."""
     found = f.evaluate(x, read=False)
-    # The caller may have changed the array of a point since it was evaluated, unless it is read-only.
+    # The caller may have modified the array of a point since, unless it is read-only.
     return found if found.fresh and found.rest is None and is_frozen(x.w) else None
 
 
 def _evaluate_elsewhere(run: Run, f: SmoothFunction) -> None:
     """Evaluate a user's function at three random points of the set.
 
-    A maximum or a saddle that was said to be a minimum would not show otherwise.
+    Otherwise a maximum or a saddle point of a function that was declared convex would not be detected.
     """
     rng, centre = np.random.default_rng(run.state.seed), run.ball.centre(f.shape)
-    for share in (1.0, 1.0, 0.5):  # two vertices and a point halfway, as many as are remembered with it
+    for share in (1.0, 1.0, 0.5):  # two vertices and a midpoint, which fit into the cache with the best point
         vertex = run.ball.lmo(rng.standard_normal(f.shape))
-        with suppress(NotFiniteError):  # infinity is above any tangent
+        with suppress(NotFiniteError):  # an infinite value contradicts no tangent
             f.evaluate(f.point(centre + share * (vertex - centre)))
 
 
 def multiplier(ball: ConstraintSet, gradient: Array, support: float | None = None) -> float | None:
-    r"""The penalty :math:`\mu` for which a minimiser with this gradient also minimises :math:`f + \mu \|w\|`.
+    r"""Return the penalty :math:`\mu` for which a minimiser with this gradient also minimises :math:`f + \mu \|w\|`.
 
-    It is the support of the negative gradient, which may be given, over the radius; None where the set has no radius.
-    Free features are not penalised.
+    It is the support of the negative gradient divided by the radius; None if the set has no radius. Unpenalised
+    features do not count.
     """
     if isinstance(ball, WithUnpenalized):
         return multiplier(ball.ball, ball.split(gradient)[0])
@@ -287,7 +286,7 @@ def multiplier(ball: ConstraintSet, gradient: Array, support: float | None = Non
 
 
 def refuse_contradiction(f: SmoothFunction, ball: ConstraintSet, value: float, bound: float, allowance: float) -> None:
-    """Raise ValueError if a bound lies above a value: what the user said about f or the set is not so."""
+    """Raise ValueError if a lower bound exceeds a value, because f or the set violates what the user declared."""
     if bound > value + 10.0 * AGREEMENT * max(abs(value), abs(bound)) + 4.0 * allowance:
         raise ValueError(
             f"the lower bound {bound:.10g} exceeds the value {value:.10g}: {type(f.reported).__name__} is not convex, "

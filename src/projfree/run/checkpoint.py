@@ -1,4 +1,4 @@
-"""`Checkpoint`: a run on disk, from which it continues bit for bit."""
+"""`Checkpoint`: save a run to disk, to resume it with identical results."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from projfree.solvers.base import Solver
 from projfree.solvers.pairwise import ActiveSet
 
 KIND = "projfree checkpoint"
-#: What is stored of a run and of its lower bound, beside the state of the solver and the trace.
+#: Attributes of a run and of its lower bound that are stored, in addition to the state of the solver and the trace.
 RUN = (
     *("best", "first_iteration", "passes", "seconds", "value", "first_value", "latest_gap", "centre_value"),
     *("next_tangent", "next_certificate"),
 )
 LOWER_BOUND = ("averages", "witness", "count", "due", "bound", "allowance", "witnessed")
-#: The classes that a file may name: losses, sets, solvers and their settings, and what states are made of.
+#: Classes that a file may contain: losses, sets, solvers, their settings, and the parts of states.
 CLASSES: dict[str, Any] = {
     name: value
     for module in (losses, sets, solvers, steps, sampling)
@@ -34,21 +34,21 @@ CLASSES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A callback that writes the run to a folder, atomically, every so many iterations.
+    """A callback that saves the run to a folder every few iterations, atomically.
 
-    Continue with ``minimize(objective, ball, state=path)``; the checkpoint names its solver, and a solver of the
-    user's own is given again. It holds parameters, scalars and averages, never predictions: after writing one the
-    running solver continues in a fresh workspace, so that the resumed run and the one that wrote it take the same steps
-    to the last bit. One that cannot be written, because the disk is full, ends the run, and the earlier one stays.
+    Continue with ``minimize(objective, ball, state=path)``. The checkpoint names its solver; a user-defined solver must
+    be passed again. It contains parameters, scalars and averages, but no predictions: after saving, the running solver
+    continues in a new workspace, so that a resumed run takes exactly the same steps. If saving fails, for example
+    because the disk is full, the run ends and the earlier checkpoint remains.
 
     Parameters
     ----------
     path : str or path
-        The folder to write; an earlier checkpoint there is replaced, and stays intact until then.
+        Folder to write to; it replaces an earlier checkpoint atomically.
     every : int
-        Iterations between two checkpoints.
+        Number of iterations between two checkpoints.
     note : dict, optional
-        Names and numbers that whoever continues wants to know, as `SavedRun.note`.
+        Additional names and numbers, available as `SavedRun.note`.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Checkpoint:
         count("Checkpoint(every=...)", self.every)
 
     def __call__(self, run: Run) -> None:
-        """Write the run if its iteration is due."""
+        """Save the run if its iteration number is a multiple of ``every``."""
         if run.iteration % self.every:
             return
         tree = _snapshot(run)
@@ -81,7 +81,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class SavedRun:
-    """What a checkpoint holds, as it was read from the disk: what it belongs to, and what its writer has noted."""
+    """The content of a checkpoint: the run, the problem it belongs to, and the note of its writer."""
 
     name: str
     tree: dict[str, Any]
@@ -90,7 +90,7 @@ class SavedRun:
 
     @classmethod
     def load(cls, path: Any) -> SavedRun:
-        """The checkpoint at ``path``."""
+        """Load the checkpoint at ``path``."""
         if not isinstance(path, str | os.PathLike):
             kind = type(path).__name__
             raise TypeError(f"`state` must be the `state` of a result or the path of a checkpoint, got {kind}.")
@@ -101,7 +101,7 @@ class SavedRun:
 
     @property
     def solver(self) -> Solver:
-        """The solver that wrote it, or a ValueError that asks for it."""
+        """The solver that wrote the checkpoint; raises ValueError if it must be passed by the user."""
         tree = self.tree.get("solver")
         try:
             solver = persist.unpack(tree, CLASSES)
@@ -115,7 +115,7 @@ class SavedRun:
         return cast("Solver", solver)
 
     def restore(self, run: Run) -> None:
-        """Put a fresh run where the checkpoint is, or raise ValueError if it is of another problem."""
+        """Restore the checkpoint into a new run; raise ValueError if it belongs to another problem."""
         refuse_other(self.name, self.problem, fingerprint(run.f, run.ball, run.solver))
         try:
             _restore(run, self.tree)
@@ -126,7 +126,7 @@ class SavedRun:
 
 
 def _snapshot(run: Run) -> dict[str, Any]:
-    """The run as a tree of arrays and scalars."""
+    """Return the run as a tree of arrays and scalars."""
     return {
         "problem": fingerprint(run.f, run.ball, run.solver),
         "solver": persist.pack(run.solver, CLASSES),
@@ -147,7 +147,7 @@ def _packed_matrix(value: Any) -> Any:
 
 
 def _restore(run: Run, tree: dict[str, Any]) -> None:
-    """Put a run where a snapshot is; the running one too, so that it remembers no more than a resumed one."""
+    """Set a run to the state of a snapshot; also the running one, so that its caches are those of a resumed run."""
     kind, f = cast("Any", type(run.state)), run.f
     if tree["class"] != kind.__name__:
         raise ValueError("its state is of another class")
@@ -163,11 +163,11 @@ def _restore(run: Run, tree: dict[str, Any]) -> None:
     vars(run).update(saved)
     count("iteration", run.iteration, lowest=0)
     run.trace = Trace(tree["trace"])
-    run.unproved = True  # no bound of a file is trusted
+    run.unproved = True  # bounds of a file are not trusted
 
 
 def _restored(owner: Any, names: Iterable[str], tree: dict[str, Any], makers: dict[str, Any]) -> dict[str, Any]:
-    """The members of a run or a state as they were, numbers where they are numbers in ``owner``."""
+    """Return the members of a run or a state, after checking that they have the types of those in ``owner``."""
     members = {name: persist.unpack(tree[name], makers) for name in names}
     for name, value in members.items():
         own = getattr(owner, name)

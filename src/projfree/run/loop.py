@@ -1,4 +1,4 @@
-"""The one loop of the package: `minimize`, `iterate`, and the `Run` that callbacks are given."""
+"""The main loop: `minimize`, `iterate`, and the `Run` that is passed to callbacks."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: The relative gap is the gap divided by the value, or by this part of the value at the centre if that is larger.
+#: The relative gap is the gap divided by the absolute value, or by this fraction of the value at the centre if larger.
 CENTRE_SHARE = 1e-6
-#: A value at the centre below this part of the terms whose difference it is, is rounding.
+#: A value at the centre below this fraction of the terms that cancel in it counts as rounding.
 ROUNDED = 1e-12
-#: The smallest scale, far above the rounding of a function that is zero everywhere.
+#: Smallest scale, far above the rounding error of a function that is zero everywhere.
 LEAST_SCALE = 1e-270
-#: What to do if a state, or a checkpoint, cannot be used.
+#: What error messages suggest if a state or a checkpoint cannot be used.
 RESTART = "begin anew without it"
-#: What `short_hash` makes of arrays: it tells them apart, and nobody can read it.
+#: Hashes from `short_hash`, which are omitted from messages.
 HASH = re.compile(r"\b[0-9a-f]{16}\b")
 
 
@@ -56,7 +56,7 @@ def iterate(
     seed: int = 0,
     state: State | None = None,
 ) -> Iterator[State]:
-    """Yield the states of a solver without end, for those who own their loop.
+    """Yield the state of a solver after each iteration, endlessly.
 
     Examples
     --------
@@ -92,43 +92,43 @@ def minimize(
     state: State | str | os.PathLike[str] | None = None,
     check_start: bool = False,
 ) -> Result:
-    r"""Minimise an objective over a set, and say how far from the minimum the answer can be.
+    """Minimise an objective over a set, with a certified bound on the distance to the minimum.
 
     Parameters
     ----------
     objective : SmoothFunction
-        What to minimise: `Objective`, `QuadraticForm`, `BlackBox` or `Perturbed`.
+        Function to minimise: `Objective`, `QuadraticForm`, `BlackBox` or `Perturbed`.
     ball : ConstraintSet
-        Where.
+        Set to minimise over.
     solver : Solver or "auto"
-        How; by default what `plan` chooses, which the result records, or the solver of ``state``.
+        Solver; by default `plan` chooses one, which the result records, or it is the solver of ``state``.
     tol : float
-        The run ends when the relative gap, ``(value - bound) / max(|value|, 1e-6 |f0|)``, is at most this, f0
-        being the value at the centre of the set (at zero for losses with exponentials). If the objective is not
-        convex, this is the Frank-Wolfe gap.
+        The run ends when the relative gap, ``(value - bound) / max(|value|, 1e-6 |f0|)``, is at most this, where f0 is
+        the value at the centre of the set (at zero for losses with exponentials). For a non-convex objective, the gap
+        is the Frank-Wolfe gap.
     max_iter : int
-        The largest number of iterations.
+        Maximum number of iterations.
     time_limit : float, optional
-        Seconds after which no further iteration is begun, and a long one ends early or is dropped; the exit check comes
-        on top.
+        Time limit in seconds, after which no iteration starts; a long one ends early or is discarded. The final
+        verification takes additional time.
     start : array, optional
-        A point of the set to begin at; by default its centre.
+        Initial point, in the set; by default its centre.
     seed : int
         Determines every random draw.
     callbacks : callable or sequence of callables
-        Each is called with the `Run` after every iteration; one that returns True ends it.
+        Called with the `Run` after every iteration; the run ends if one returns True.
     record : int
-        Keep a row of the trace every so many iterations; 0 keeps none.
+        Number of iterations between two rows of the trace; 0 for no trace.
     state : State or path, optional
-        Go on from the state of an earlier result, or from the folder of a `Checkpoint`; ``start`` and ``seed`` are then
-        those of the earlier run.
+        State of an earlier result, or folder of a `Checkpoint`, to continue from; ``start`` and ``seed`` are then those
+        of the earlier run.
     check_start : bool
-        Whether to certify the start first, which costs a read, and to end there if it meets the tolerance.
+        Whether to certify the initial point first, which costs a pass, and to end if it meets the tolerance.
 
     Returns
     -------
     Result
-        With the point, its value, the proven bound, and a certificate that others can check.
+        With the point, its value, the lower bound, and a certificate that others can check.
 
     Notes
     -----
@@ -194,11 +194,11 @@ def minimize(
 
 
 def run_steps(run: Run, callbacks: Sequence[Callback], check_start: bool = False) -> Status:
-    """Make steps until one of the conditions for stopping holds."""
+    """Run the iterations until a stopping condition holds, and return the status."""
     f = run.opened
     try:
         if not (run.iteration or f.structure.predictions or same(run.state.x.w, run.centre)):
-            _ = run.scale  # the size of a user's function at the centre tells what is rounding at a good start
+            _ = run.scale  # the value at the centre shows what is rounding at a good initial point
         status = run.certify() if check_start else None
         while status is None:
             if run.certifies and run.iteration and run.is_due():
@@ -212,7 +212,7 @@ def run_steps(run: Run, callbacks: Sequence[Callback], check_start: bool = False
                 if any([callback(run) for callback in callbacks]):
                     return Status.CALLBACK
         return status
-    except Expired:  # in the middle of a step, which is dropped
+    except Expired:  # during a step, which is discarded
         return Status.TIME_LIMIT
     except KeyboardInterrupt:
         return Status.INTERRUPTED
@@ -227,10 +227,10 @@ def run_steps(run: Run, callbacks: Sequence[Callback], check_start: bool = False
 def _first_state(
     f: SmoothFunction, ball: ConstraintSet, solver: Any, start: Any, seed: int, earlier: State | SavedRun | None
 ) -> tuple[State, Plan | None]:
-    """The state to continue from, an earlier one or a new one at the start, with its solver; and the plan behind that.
+    """Validate the arguments; return an earlier or a new state with its solver, and the plan that chose the solver.
 
-    Raises if an argument is wrong. That an earlier run is of this problem is checked first: the solver's own message
-    about another would only confuse.
+    The problem of an earlier run is compared first, because messages of the solver about another problem would be
+    confusing.
     """
     instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))` or `BlackBox(fun, shape)")
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
@@ -259,7 +259,7 @@ def _first_state(
 
 
 def fingerprint(f: SmoothFunction, ball: ConstraintSet, solver: Solver) -> dict[str, str]:
-    """The parts of a problem, each as a string that tells it from others: tangents of one function bound no other."""
+    """Return strings that identify the parts of a problem: bounds of one problem do not hold for another."""
     parts = {"objective": f.fingerprint(), "set": _describe(ball), "solver": _describe(solver)}
     return parts | {"shape": str(f.shape)}
 
@@ -276,7 +276,7 @@ def _describe(thing: Any) -> str:
 
 
 def refuse_other(name: str, theirs: Mapping[str, str], mine: Mapping[str, str]) -> None:
-    """Raise ValueError naming the first part in which the problems differ, and what to do instead."""
+    """Raise ValueError with the first part in which two problems differ, and with what to do instead."""
     for part, own in mine.items():
         if theirs.get(part) != own:
             its, this = (HASH.sub("", str(text)).strip() for text in (theirs.get(part), own))
@@ -288,21 +288,21 @@ def refuse_other(name: str, theirs: Mapping[str, str], mine: Mapping[str, str]) 
 
 
 class Run:
-    """One run: state, trace, bounds and the best point so far. Callbacks are given this object.
+    """A run: its state, trace, bounds and best point so far. It is passed to callbacks.
 
     Attributes
     ----------
     iteration, passes, seconds
-        What was done; ``seconds`` is solver time alone, without that of compiling.
+        Number of iterations and passes so far, and the time of the solver, without compilation.
     value, bound, gap, relative_gap
-        The best value found, the best bound proved, and their difference (the latest Frank-Wolfe gap if the
-        objective is not convex); infinite until known.
+        The best value and lower bound so far, and their difference (for a non-convex objective the latest Frank-Wolfe
+        gap); infinite until known.
     best : Point
         The point with the best value.
     state : State
         The state of the solver.
     trace : Trace
-        The rows so far.
+        The rows recorded so far.
 
     Examples
     --------
@@ -327,58 +327,58 @@ class Run:
         assert state.solver is not None
         self.f, self.ball, self.solver, self.state = f, ball, state.solver, state
         self.tol, self.max_iter, self.record, self.certifies = tol, max_iter, record, certifies
-        # Callbacks may read the data through `f`; the run counts only what it reads itself.
+        # A separate workspace, so that passes of callbacks over `f` are not counted.
         self.opened, self.trace, self.lower_bound = f.open(), Trace(), LowerBound(ball, f.shape)
         self.seconds, self.first_iteration, self.passes_before = 0.0, state.t, 0.0
         self.best, self.value, self.first_value, self.latest_gap = state.x, math.inf, math.inf, math.inf
-        #: Whether tangents bound the function: it is said to be convex, and no value contradicts that.
+        #: Whether tangents are lower bounds: the function is declared convex, and no value contradicts that.
         self.convex = f.convex
-        #: The point whose value sets the scale of gaps where the minimum is close to zero, and that value once known.
+        #: The point whose value sets the scale of gaps if the minimum is close to zero, and that value if it is known.
         self.centre = ball.centre(f.shape) if f.structure.term_size is None else zeros(f.shape)
         self.centre_value = math.nan
-        #: The passes at which the next tangent is taken, and the next certificate is tried.
+        #: Number of passes after which the next tangent is computed, and the next certificate.
         self.next_tangent, self.next_certificate = next_check(0.0), 0.0
-        #: Whether bounds and averages came from a file, so that only what is proved again at the end counts.
+        #: Whether bounds and averages were loaded from a file, so that only bounds recomputed at exit count.
         self.unproved = False
-        #: The certificate of the present iterate and the multiplier of the radius, once they are known.
+        #: The certificate of the current iterate and the multiplier of the radius, if they are known.
         self.certificate: Certificate | None = None
         self.multiplier: float | None = None
-        #: By how much the last step lowered the best value.
+        #: Decrease of the best value in the last step.
         self.fell = 0.0
 
     @property
     def iteration(self) -> int:
-        """Iterations of this run so far."""
+        """Number of iterations of this run so far."""
         return self.state.t - self.first_iteration
 
     @property
     def passes(self) -> float:
-        """Reads of the data so far."""
+        """Number of passes over the data so far."""
         return self.opened.passes + self.passes_before
 
     @property
     def bound(self) -> float:
-        """The best lower bound proved so far."""
+        """The best lower bound so far."""
         return self.lower_bound.bound
 
     @property
     def gap(self) -> float:
-        """The certified gap of the best point, or the latest Frank-Wolfe gap if the objective is not convex."""
+        """The certified gap of the best point; for a non-convex objective the latest Frank-Wolfe gap."""
         return self.value - self.bound if self.convex else self.latest_gap
 
     @property
     def scale(self) -> float:
-        """What gaps are relative to; computing it may cost a read."""
+        """The denominator of relative gaps; computing it may cost a pass."""
         if math.isnan(self.centre_value):
             f = self.opened.reported if self.f.structure.smoothing_error else self.opened
             try:
                 self.centre_value = f.evaluate(f.point(self.centre), tangent=False).reported.value
-            except NotFiniteError:  # a function that is not defined there: gaps are relative to the value itself
+            except NotFiniteError:  # not defined at the centre
                 self.centre_value = 0.0
             if f is not self.opened:
                 self.passes_before += f.passes
         centre, terms = abs(self.centre_value), self.f.structure.term_size or 0.0
-        share = terms if centre <= ROUNDED * terms else CENTRE_SHARE * centre  # any value as small is rounding
+        share = terms if centre <= ROUNDED * terms else CENTRE_SHARE * centre  # smaller values are rounding
         return max(abs(self.value), share, LEAST_SCALE)
 
     @property
@@ -388,32 +388,32 @@ class Run:
         return gap / self.scale if math.isfinite(gap) else math.inf
 
     def is_due(self) -> bool:
-        """Whether the certificate should be recomputed, because the run seems to be at its end."""
+        """Return whether the certificate should be recomputed, because a stopping condition may hold."""
         if self.state.done or (self.f.convex and not self.convex):
             return True
         if self.passes < self.next_certificate:
             return False
-        # The scale may cost a read: it is computed only if there is a gap.
+        # The scale may cost a pass: compute it only if there is a gap.
         if math.isfinite(self.gap) and self.gap <= max(self.tol * self.scale, self._precision()):
             return True
-        # The bound of a step that did not optimise the intercept is lowered by the derivative along it, and the
-        # certificate will prove more.
+        # If a step did not optimise the intercept, its bound is reduced because the derivative in the intercept is not
+        # zero; the certificate optimises it and has a larger bound.
         lowered = self.state.evaluation is not None and self.state.evaluation.rest is not None
         return lowered and self.state.gap <= 0.5 * self.tol * self.scale
 
     def _precision(self) -> float:
-        """The gap below which rounding, or the smoothing of the function, decides, not the solver."""
+        """Return the gap that rounding errors and smoothing may cause."""
         if not self.convex:
             return 0.0
-        # A value that still falls is not at the end of precision, however large the allowance is.
+        # If the value still decreases, rounding does not limit the run yet, however large the allowance is.
         rounding = 0.0 if self.fell > self.tol * self.scale else self.lower_bound.allowance
         return 2.0 * (rounding + self.f.structure.smoothing_error)
 
     def certify(self, stopped: Status | None = None) -> Status | None:
-        """Recompute the certificate from the best point alone; the status of the run if it should end, else None.
+        """Recompute the certificate from the best point; return the status if the run should end, else None.
 
-        ``stopped`` is why the run has ended already. Then the last iterate, whose value may be unknown, is evaluated
-        first, and the status changes if the tolerance was just reached.
+        If the run has ended already, ``stopped`` is its status. The last iterate, whose value may be unknown, is then
+        evaluated first, and the status changes if the tolerance has been reached.
         """
         if stopped is not None:
             try:
@@ -423,7 +423,7 @@ class Run:
         gap = recompute_certificate(self).gap
         self.next_certificate = next_check(self.passes)
         if self.f.convex and not self.convex:
-            return stopped if stopped is Status.INTERRUPTED else Status.NOT_CONVEX  # an interrupt ends other runs too
+            return stopped if stopped is Status.INTERRUPTED else Status.NOT_CONVEX  # it ends further runs as well
         if gap / self.scale <= self.tol and stopped in (None, Status.MAX_ITER, Status.TIME_LIMIT):
             return Status.CONVERGED if self.convex else Status.STATIONARY
         if stopped is None and self.iteration and (self.state.done or gap <= self._precision()):
@@ -432,37 +432,37 @@ class Run:
         return stopped
 
     def learn_step(self, state: State, begun: float, compiled: float) -> None:
-        """Record what a step has found, and take a tangent for the certificate if one is due.
+        """Record the result of a step, and compute a tangent for the lower bound if one is due.
 
-        The step was ``begun`` at that time, when that many seconds had gone to compiling.
+        The step started at the time ``begun``, when compilation had taken ``compiled`` seconds in total.
         """
         f, before, value, self.certificate = self.opened, self.state.x, self.value, None
         if self.lower_bound.factored and (short := compressed(self.ball, state.x.w)) is not state.x.w:
             state = replace(state, x=f.point(short, state.x.intercept))
-        # A step that the deadline has ended early says nothing about what was possible.
+        # If the deadline ended the step, a further step may succeed.
         self.state = state = replace(state, done=False) if state.done and expired() else state
         self.convex = self.convex and not f.structure.contradicted
-        here = state.evaluation  # with an estimate of the tangent where rows were sampled
+        here = state.evaluation  # has an estimate of the tangent if rows were sampled
         tangent = here if here is not None and math.isfinite(here.slope.constant) else None
         if self.convex and tangent is not None:
             self.lower_bound.add_step(state, tangent)
-        found = {}  # the evaluations of iterates that cost no read
+        found = {}  # evaluations of iterates that need no pass
         for t, x in ((self.iteration - 1, before), (self.iteration, state.x)):
             if tangent is not None and tangent.point.handle is x.handle:
                 found[t] = tangent
             elif not math.isnan((known := f.evaluate(x, tangent=False, read=False)).value):
                 found[t] = known
-        # An iteration over all rows counts as one pass, so that a run does not depend on how its rows are stored.
+        # An iteration counts as one pass, so that the schedule does not depend on how the rows are stored.
         done = self.passes if tangent is None else float(self.iteration)
         if state.bound is not None or tangent in found.values():
-            self.next_tangent = next_check(done)  # the solver has taken one
+            self.next_tangent = next_check(done)  # the solver has computed a tangent
         elif self.certifies and done >= self.next_tangent:
             found[self.iteration] = new = f.evaluate(state.x)
             self.next_tangent, self.convex = next_check(done), self.convex and not f.structure.contradicted
             if self.convex:
                 self.lower_bound.offer(new.reported.slope, state.x.w)
         if self.iteration in found:
-            self.state = replace(state, x=found[self.iteration].point)  # with the intercept that was found
+            self.state = replace(state, x=found[self.iteration].point)  # with the optimal intercept
         self.seconds += max(0.0, time.perf_counter() - begun - (compile_seconds() - compiled))
         if self.record and self.iteration % self.record == 0:
             bound = self.bound if self.convex else math.nan
@@ -472,8 +472,8 @@ class Run:
         self.fell = min(value, self.first_value) - self.value
 
     def learn_value(self, iteration: int, found: Evaluation, gap: float = math.nan) -> None:
-        """Record what is known about an iterate; ``gap`` is the Frank-Wolfe gap there if it is known."""
-        # Solvers learn the value of an iterate in the iteration after it at the latest.
+        """Record the evaluation of an iterate; ``gap`` is its Frank-Wolfe gap if that is known."""
+        # Solvers evaluate an iterate in the next iteration at the latest.
         row = next((row for row in self.trace.rows[-2:] if row["iteration"] == iteration), {"bound": math.nan})
         row["value"], row["gap"] = found.value, found.value - row["bound"]
         if iteration == 0:

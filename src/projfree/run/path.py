@@ -1,4 +1,4 @@
-"""`path`: one problem over many radii, each solution the start of the next."""
+"""`path`: solve a problem for many radii, with warm starts."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from projfree.solvers.base import State
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """The solutions for many radii, in the order in which the radii were given.
+    """The solutions for several radii, in the order in which the radii were given.
 
     Attributes
     ----------
     radii : ndarray
         The radii.
     results : tuple of Result
-        One for each radius, each with its certificate.
+        The result for each radius, with its certificate.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Path:
         return f"Path({radii}, largest relative gap {max(gaps):.2g})"
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the entries of the solutions against the radius; returns the axes."""
+        """Plot the entries of the solutions against the radius; return the axes."""
         import matplotlib.pyplot as plt
 
         ax = plt.subplots()[1] if ax is None else ax
@@ -60,12 +60,12 @@ class Path:
 
     @property
     def w(self) -> Array:
-        """The solutions, one for each radius along the first axis."""
+        """The solutions, stacked along the first axis."""
         return np.stack([result.w for result in self.results])
 
     @property
     def multipliers(self) -> Array:
-        """For each radius the penalty on the norm that it amounts to; decreasing, zero where the ball does not bind."""
+        """The equivalent penalty on the norm for each radius; decreasing, and zero if the constraint is not active."""
         return np.array([result.multiplier for result in self.results])
 
     @property
@@ -75,17 +75,17 @@ class Path:
 
     @property
     def n_passes(self) -> float:
-        """Reads of the data for all radii together."""
+        """Total number of passes over the data."""
         return float(sum(result.n_passes for result in self.results))
 
 
 def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array, **settings: Any) -> Path:
     """Minimise an objective over balls of several radii, from the smallest to the largest.
 
-    Squares that the plan solves through their Gram matrix are read once for all radii. Bounds are then lowered by what
-    the sums in that matrix may have been rounded by; where this hides the tolerance, the rows are read again.
+    For squared loss, if the plan uses the Gram matrix, the data are read once for all radii. The bounds then account
+    for the rounding errors of this matrix; if these exceed the tolerance, the rows are read again.
 
-    Each run starts at the solution of the next smaller radius and takes over what still holds there: the Gram matrix,
+    Each run starts at the solution for the next smaller radius and reuses what is still valid: the Gram matrix,
     factorisations, the last tangent and Hessian.
 
     Parameters
@@ -93,16 +93,16 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
     f : SmoothFunction
         The objective.
     ball : ConstraintSet
-        Its radius does not matter.
+        The set, whose radius is replaced.
     radii : sequence of float
-        In any order.
+        The radii, in any order.
     **settings
         As for `minimize`: solver, tol, max_iter, time_limit, callbacks, ...
 
     Notes
     -----
-    Ctrl-C raises KeyboardInterrupt, because a path of which radii are missing is none; ``found`` of the exception is
-    the path of the radii that were solved, the largest one interrupted.
+    Ctrl-C raises `Interrupted`, a KeyboardInterrupt whose attribute ``found`` is the path of the radii up to the one
+    that was interrupted.
 
     Examples
     --------
@@ -139,9 +139,9 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
 def _next_result(
     f: SmoothFunction, ball: ConstraintSet, before: tuple[Result, State] | None, solver: Any, settings: dict[str, Any]
 ) -> tuple[Result, State]:
-    """The result for the next radius, which begins where the last one ended, and the last state of its run.
+    """Solve for the next radius with a warm start; return the result and the last state of its run.
 
-    The state of a result drops the tangent and the columns at the iterate, which hold for the next radius too.
+    The state of a result does not include the tangent and the columns at the iterate, which the next radius can reuse.
     """
     live: deque[State] = deque(maxlen=1)
     callbacks = (*as_callbacks(settings.get("callbacks", ())), lambda run: live.append(run.state))
@@ -153,7 +153,7 @@ def _next_result(
         if isinstance(ball, NormBall) or ball.contains(w):
             state = solver.carry(f, ball, state)
             settings["state"] = replace(state, problem=fingerprint(f, ball, solver), solver=solver)
-        else:  # simplices of other radii do not meet
+        else:  # simplices of different radii are disjoint
             larger = w * (cast("Any", ball).radius / cast("Any", earlier.certificate.ball).radius)
             settings["start"] = larger if ball.contains(larger) else None
     result = minimize(f, ball, solver, **settings)
@@ -162,7 +162,7 @@ def _next_result(
 
 
 def _on_rows(f: SmoothFunction, form: QuadraticForm, result: Result, settings: dict[str, Any]) -> Result:
-    """A result on the form as one on the rows: with its intercept, or read anew where the form is too coarse."""
+    """Convert a result for the quadratic form to one for the data; solve again if the form is too inaccurate."""
     certificate = result.certificate
     if result.status is Status.PRECISION:
         again = {**settings, "start": result.w, "state": None}

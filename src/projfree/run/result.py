@@ -1,4 +1,4 @@
-"""`Result`: what a run returns, with its `Status` and its `Trace`."""
+"""`Result` of a run, with its `Status` and `Trace`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ COLUMNS = ("iteration", "passes", "seconds", "value", "bound", "gap", "gamma")
 
 
 class Trace:
-    """Columns of equal length, one row for each recorded iteration.
+    """History of a run: columns of equal length with one row for each recorded iteration.
 
-    ``iteration``, ``passes`` (reads of the data so far), ``seconds`` (solver time alone, without callbacks and
-    recording), ``value``, ``bound`` (the best proven so far), ``gap`` (their difference; for objectives that are
-    not convex the Frank-Wolfe gap) and ``gamma`` (the step). A value that would have cost an extra pass is NaN.
+    ``iteration``, ``passes`` (over the data so far), ``seconds`` (time of the solver, without callbacks and recording),
+    ``value``, ``bound`` (the best lower bound so far), ``gap`` (their difference; for non-convex objectives the
+    Frank-Wolfe gap) and ``gamma`` (the step). Values that would have needed an additional pass are NaN.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Trace:
                 self.add(*row)
 
     def add(self, *row: float) -> None:
-        """Append a row, with the values of the columns in their order."""
+        """Append a row, given the values of the columns in order."""
         self.rows.append(dict(zip(COLUMNS, row, strict=True)))
 
     def __len__(self) -> int:
@@ -53,17 +53,17 @@ class Trace:
         return f"Trace({len(self)} rows{last})"
 
     def __getitem__(self, name: str) -> Array:
-        """One column as an array."""
+        """Return one column as an array."""
         if name not in COLUMNS:
             raise KeyError(f"a trace has the columns {', '.join(COLUMNS)}, not {name!r}.")
         return np.array([row[name] for row in self.rows], dtype=np.int64 if name == "iteration" else np.float64)
 
     def columns(self) -> dict[str, Array]:
-        """All columns by name."""
+        """Return a dictionary of all columns."""
         return {name: self[name] for name in COLUMNS}
 
     def plot(self, x: str = "passes", ax: Any = None) -> Any:
-        """Draw the gap against passes, iterations or seconds on logarithmic axes; returns the axes."""
+        """Plot the gap against passes, iterations or seconds on logarithmic axes; return the axes."""
         import matplotlib.pyplot as plt
 
         ax = plt.subplots()[1] if ax is None else ax
@@ -75,7 +75,7 @@ class Trace:
 
 
 class Status(Enum):
-    """Each value is the sentence that a person is shown.
+    """Why a run ended. The value of each member is the message for users.
 
     Examples
     --------
@@ -117,47 +117,46 @@ class Status(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The answer, how good it is proven to be, and how it came about.
+    """Result of a run: the solution, its certificate, and statistics of the run.
 
     Attributes
     ----------
     w : ndarray
-        The point found; the best one found whose value is known.
+        The solution: the point with the lowest known value.
     intercept : ndarray or None
         The intercept at ``w``, of shape ``()`` or ``(k,)``.
     value : float
-        The objective at ``w``, recomputed at exit. A mean of losses is reported as no less than what the rounding
-        of predictions may hide of it: the exact mean is at most twice as large, even where all residuals were rounded
-        away.
+        The objective at ``w``, recomputed at exit. For a mean of losses it is at least the bound on its rounding error:
+        the exact mean is at most twice as large, even if all residuals are rounded to zero.
     bound : float or None
-        The best lower bound on the minimum over the set that the run proved; None where the objective is not convex.
-        ``certificate.bound`` is the one recomputed at exit, which `Certificate.verify` checks.
+        The best lower bound on the minimum over the set; None for a non-convex objective. ``certificate.bound`` is the
+        one recomputed at exit, which `Certificate.verify` checks.
     gap : float
-        ``value - bound``; where the objective is not convex the Frank-Wolfe gap at ``w``.
+        ``value - bound``; for a non-convex objective the Frank-Wolfe gap at ``w``.
     relative_gap : float
         ``gap / max(|value|, 1e-6 |f0|)``, with f0 the value at the centre of the set (at zero for losses with
         exponentials).
     n_iter, n_passes : int and float
-        Iterations, and rows read divided by rows, the exit check included.
+        Number of iterations, and number of rows read divided by the number of rows, including the final verification.
     seconds : float
-        Time of the solver's steps: without the checks at exit, without callbacks, without compiling.
+        Time of the steps of the solver, without final verification, callbacks and compilation.
     status : Status
         Why the run ended.
     trace : Trace
-        Columns over the iterations.
+        History of the iterations.
     certificate : Certificate
-        What a third party needs to check the claim.
+        Allows others to verify the result.
     state : State
-        Where the solver stands, to go on from with ``minimize(..., state=result.state)``.
+        State of the solver, to continue with ``minimize(..., state=result.state)``.
     solver : Solver
-        The solver that ran.
+        The solver.
     multiplier : float or None
-        The dual norm of the gradient at ``w``: the penalty on the norm that this radius amounts to. None for sets
-        without a radius.
+        The dual norm of the gradient at ``w``, which is the equivalent penalty on the norm. None for sets without a
+        radius.
     plan : Plan or None
-        Why this solver was chosen; None where the user did.
+        Why this solver was chosen; None if the user chose it.
     compile_seconds : float
-        Time that numba took to compile passes over large tables. Later processes find the code on disk, see
+        Time that numba took to compile passes over large tables. Later processes load the code from disk, see
         ``NUMBA_CACHE_DIR``.
 
     Examples
@@ -190,7 +189,7 @@ class Result:
 
     @property
     def multipliers(self) -> Array | None:
-        """The multipliers of the rows of a `Constrained` set; None for other sets."""
+        """The multipliers of the constraints of a `Constrained` set; None for other sets."""
         return self.certificate.multipliers
 
     def __repr__(self) -> str:
@@ -207,10 +206,10 @@ class Result:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C in one run of several, or of a fit; ``found`` is the result, or the path, until then."""
+    """Raised by Ctrl-C during several runs or a fit; ``found`` is the result or the path until then."""
 
     def __init__(self, found: Any, message: str = str(Status.INTERRUPTED)) -> None:
-        super().__init__(found, message)  # as arguments, with which the exception comes back from another process
+        super().__init__(found, message)  # arguments, so that the exception can be pickled
         self.found = found
 
     def __str__(self) -> str:
@@ -218,7 +217,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def raise_if_interrupted(result: Result) -> Result:
-    """Return the result of one run among several; an interrupt that ended it ends them all."""
+    """Return the result of one of several runs; raise `Interrupted` if the user interrupted it."""
     if result.status is Status.INTERRUPTED:
         raise Interrupted(result)
     return result
