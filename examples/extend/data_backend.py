@@ -34,7 +34,7 @@ class ColumnTable(LocalData):
         return total, adjoint
 
     def take(self, rows, weight):
-        part = self.alike()
+        part = self.shallow_copy()
         part.store = [column[rows] for column in self.store]
         part.n, part.y, part.weight = len(rows), self.y[rows], weight
         return part

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from projfree import as_data
 from projfree.algebra import Point, frozen, mix
 from projfree.algebra.point import MOST_PARTS
-from projfree.data.rows import FormImages, Step
-from projfree.data.workspace import MOST_IMAGES
+from projfree.data.rows import FormPredictions, Step
+from projfree.data.workspace import MAX_PREDICTIONS
 
 ROWS, D = 4, 3
 A = np.random.default_rng(0).standard_normal((ROWS, D))
@@ -72,11 +72,11 @@ def test_image_stays_in_step_through_any_program(table, data):
             case "new":
                 pool.append(fresh(data.draw(vectors)))
             case "sweep":
-                workspace.sweep(FormImages(), (p,))
+                workspace.sweep(FormPredictions(), (p,))
             case "both":
-                workspace.sweep(FormImages(), (p, q) if p is not q else (p,))
+                workspace.sweep(FormPredictions(), (p, q) if p is not q else (p,))
             case "hold":
-                workspace.fold(FormImages(), (p,))
+                workspace.fold(FormPredictions(), (p,))
                 assert workspace.holds(p)
             case "fold":
                 images = workspace.fold(WholeImage(), (p, q))
@@ -86,7 +86,7 @@ def test_image_stays_in_step_through_any_program(table, data):
         for point in pool:
             np.testing.assert_allclose(image(point), A @ point.w, rtol=0, atol=1e-9 * extent(point))
             assert len(point.of) <= MOST_PARTS
-        assert len(workspace._images) <= MOST_IMAGES
+        assert len(workspace._images) <= MAX_PREDICTIONS
     for point in pool:
         found = workspace.fold(WholeImage(), (point,))
         np.testing.assert_allclose(found, A @ point.w, rtol=0, atol=1e-9 * extent(point))
@@ -123,7 +123,7 @@ def test_points_that_are_held_make_all_their_mixtures_free():
     z, elsewhere = 0.5 * x + 0.5 * v, 0.9 * x + 0.1 * v
     for held in ((x, v), (z, elsewhere)):  # two mixtures are read through their parts, which others share
         workspace = as_data(A, np.zeros(ROWS)).open()
-        workspace.fold(FormImages(), held)
+        workspace.fold(FormPredictions(), held)
         assert workspace.rows_read == ROWS
         for point in (z, elsewhere, 0.3 * elsewhere + 0.7 * x):
             assert workspace.holds(point)
@@ -171,7 +171,7 @@ def test_a_copy_is_a_point_of_its_own(again):
     x, v = fresh([1.0, 0.0, 2.0], 0.5), fresh([0.0, 1.0, 0.0])
     z = 0.25 * x + 0.75 * v
     workspace = as_data(A, np.zeros(ROWS)).open()
-    workspace.fold(FormImages(), (x, v))
+    workspace.fold(FormPredictions(), (x, v))
     x2, z2 = again((x, z))
     np.testing.assert_array_equal(z2.w, z.w)
     assert z2.intercept == z.intercept

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from projfree.data import DenseData
 from projfree.data import rows as layout
-from projfree.data.rows import Blocks, FormImages, Pass, compiled
+from projfree.data.rows import Blocks, FormPredictions, Pass, compiled
 from projfree.losses import (
     BiWeight,
     Gamma,
@@ -74,7 +74,7 @@ class Case:
         rng = np.random.default_rng(seed)
         outputs = (self.k,) if self.k else ()
         b = tuple(rng.standard_normal(outputs) if self.intercepts else None for _ in range(self.points))
-        own = FormImages() if step is FormImages else step(self.loss, b)
+        own = FormPredictions() if step is FormPredictions else step(self.loss, b)
         sources = [j % self.m if self.m else None for j in range(self.points)]
         if self.known:
             sources[0] = rng.standard_normal((N, *outputs))

@@ -15,7 +15,7 @@ from projfree import Objective, Squared, as_data
 from projfree.algebra import Point
 from projfree.data import local
 from projfree.data import rows as passes
-from projfree.data.rows import AsResidual, FormImages
+from projfree.data.rows import AsResidual, FormPredictions
 
 N, D = 150, 5
 RNG = np.random.default_rng(1)
@@ -65,12 +65,12 @@ def test_every_read_is_counted_also_of_samples():
     f = Objective(Squared(), as_data(X, Y))
     workspace, x = f.workspace, Point(np.ones(D))
     assert f.workspace.rows_read == 0, "construction checks the data, it does not work with it"
-    workspace.fold(FormImages(), [x])
+    workspace.fold(FormPredictions(), [x])
     workspace.sweep(AsResidual(), [x])
     assert f.passes == 2
-    workspace.fold(FormImages(), [x])
+    workspace.fold(FormPredictions(), [x])
     assert f.passes == 2, "the image is known"
-    workspace.sample(7, np.random.default_rng(0)).sweep(FormImages(), [x])
+    workspace.sample(7, np.random.default_rng(0)).sweep(FormPredictions(), [x])
     assert workspace.rows_read == 2 * N + 7
     f.smoothness()
     assert workspace.rows_read == 3 * N + 7

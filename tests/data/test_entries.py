@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from projfree import Entries, as_data
 from projfree.algebra import Point
 from projfree.data import entries
-from projfree.data.rows import AsResidual, FormImages, Step
+from projfree.data.rows import AsResidual, FormPredictions, Step
 
 SHAPE = (4, 3)
 
@@ -79,7 +79,7 @@ def test_mean_row_and_samples(weight):
     workspace.sweep(AsResidual(), [x])
     assert workspace.rows_read == data.n
     part = workspace.sample(2, np.random.default_rng(0))
-    part.sweep(FormImages(), [x])
+    part.sweep(FormPredictions(), [x])
     assert part.data.n == 2
     assert workspace.rows_read == data.n + 2
 

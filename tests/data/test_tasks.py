@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from projfree import AcceleratedProjectedGradient, GroupBall, Huber, Objective, Squared, minimize
 from projfree.data.gram import largest_eigenvalue
-from projfree.data.sparse import TaskData, spread_out
+from projfree.data.sparse import TaskData, expand_tasks
 
 
 @given(st.integers(1, 30), st.integers(1, 5), st.integers(1, 4), st.integers(0, 2**32 - 1), st.booleans())
@@ -26,7 +26,7 @@ def test_the_map_and_its_adjoint(n, d, tasks, seed, sparse):
     s = weight / weight.sum()
     np.testing.assert_allclose(np.vdot(data.column_stats.mean, W), s @ u, atol=1e-10)
     A = np.stack([np.ravel(X[i][:, None] * (np.arange(tasks) == task[i])) for i in range(n)])
-    np.testing.assert_allclose(spread_out(X, task, tasks).toarray(), A)
+    np.testing.assert_allclose(expand_tasks(X, task, tasks).toarray(), A)
     largest = np.linalg.eigvalsh(A.T @ (A * s[:, None]))[-1]
     assert largest <= largest_eigenvalue(data, centred=False) * (1 + 1e-9)
     rows = np.flatnonzero(rng.uniform(size=n) < 0.5)

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from projfree import Entries, as_data
 from projfree.algebra import Point, mix
 from projfree.data.gram import Moments
-from projfree.data.rows import FormImages, Step
-from projfree.data.workspace import MOST_IMAGES
+from projfree.data.rows import FormPredictions, Step
+from projfree.data.workspace import MAX_PREDICTIONS
 
 N, D = 60, 4
 RNG = np.random.default_rng(0)
@@ -64,7 +64,7 @@ def data(kind):
 @pytest.fixture
 def points(data):
     rng = np.random.default_rng(1)
-    return [Point(rng.standard_normal(data.shape(()))) for _ in range(MOST_IMAGES + 2)]
+    return [Point(rng.standard_normal(data.shape(()))) for _ in range(MAX_PREDICTIONS + 2)]
 
 
 def image(kind, x):
@@ -88,8 +88,8 @@ def test_a_sweep_is_one_read_and_keeps_images_where_that_pays(data, kind, points
     workspace = data.open()
     sees(workspace, kind, *points[:3], way="sweep")
     assert workspace.rows_read == N
-    assert data.keeps_images == (kind in KEEPING)
-    assert [workspace.holds(x) for x in points[:4]] == [data.keeps_images] * 3 + [False]
+    assert data.caches_predictions == (kind in KEEPING)
+    assert [workspace.holds(x) for x in points[:4]] == [data.caches_predictions] * 3 + [False]
 
 
 def test_folds_read_what_is_missing_at_once(data, kind, points):
@@ -105,7 +105,7 @@ def test_folds_read_what_is_missing_at_once(data, kind, points):
 
 def test_mixtures_of_held_points_cost_nothing(data, kind, points):
     workspace, (a, b, c, *_) = data.open(), points
-    workspace.fold(FormImages(), [a, b])
+    workspace.fold(FormPredictions(), [a, b])
     assert workspace.rows_read == N
     x = mix((0.25, a), (0.75, b))
     assert workspace.holds(x)
@@ -130,7 +130,7 @@ class SquaredImage(Step):
 def test_second_moments_are_one_read_besides_that_for_predictions(data, kind, points, held):
     workspace, x = data.open(), points[0]
     if held:
-        workspace.fold(FormImages(), [x])
+        workspace.fold(FormPredictions(), [x])
     before = workspace.rows_read
     found = workspace.moments(SquaredImage(), x, Moments(1, centred=False))
     assert workspace.rows_read == before + (1 if held else 2) * N
@@ -148,7 +148,7 @@ def test_zero_is_known(data, kind):
 @pytest.mark.parametrize("way", ["sweep", "fold"])
 def test_an_interrupt_leaves_it_as_it_was(data, kind, points, way):
     workspace, (a, b, *_) = data.open(), points
-    workspace.fold(FormImages(), [a])
+    workspace.fold(FormPredictions(), [a])
     with pytest.raises(KeyboardInterrupt):
         getattr(workspace, way)(Keeps(fails=True), [a, b])
     assert workspace.holds(a)

@@ -10,7 +10,7 @@ import pytest
 from projfree import Objective, Squared, as_data
 from projfree.algebra import Point
 from projfree.data import ChangedError, ChunkedData, NpySource
-from projfree.data.rows import FormImages
+from projfree.data.rows import FormPredictions
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -195,11 +195,11 @@ class TestChanges:
         data.source.broken = True
         workspace, x = data.open(), Point(np.ones(D))
         with pytest.raises(OSError, match="Input/output error"):
-            workspace.fold(FormImages(), [x])
+            workspace.fold(FormPredictions(), [x])
         assert not workspace.holds(x)
         assert workspace.rows_read == 0
         data.source.broken = False
-        workspace.fold(FormImages(), [x])
+        workspace.fold(FormPredictions(), [x])
         assert workspace.holds(x)
         assert workspace.rows_read == N
         np.testing.assert_allclose(data.apply(np.ones(D)), held[0].sum(axis=1), rtol=1e-12, atol=1e-12)

@@ -23,7 +23,7 @@ from projfree import (
     SquaredSigmoid,
     as_data,
 )
-from projfree.data.rows import FormImages
+from projfree.data.rows import FormPredictions
 
 FORMULAS = {
     Squared: lambda u, y: (u - y) ** 2,
@@ -127,7 +127,7 @@ def test_tangents_lie_below(build, loss, outputs, intercept, seed, size):
 
 def hold(f, x, image):
     """Put a wrong image where the workspace keeps that of x."""
-    f.workspace.fold(FormImages(), (x,))
+    f.workspace.fold(FormPredictions(), (x,))
     f.workspace._images[x.handle][...] = image
 
 

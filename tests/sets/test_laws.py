@@ -42,8 +42,8 @@ def test_examples(cls):
     assert examples(cls)
     for C in examples(cls):
         assert isinstance(C, ConstraintSet)
-        assert laws.fitting(C)
+        assert laws.supported_shapes(C)
         assert repr(C).startswith(cls.__name__ + "(")
-        for shape in laws.fitting(C):
+        for shape in laws.supported_shapes(C):
             for law in laws.GEOMETRY_LAWS:
                 law(C, C.lmo(np.ones(shape)), C.centre(shape))

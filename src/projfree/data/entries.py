@@ -78,7 +78,7 @@ class EntriesData(LocalData):
     ...``. The entries of a block of ``block_rows`` may be summed in any order, so its size bounds the rounding error.
     """
 
-    keeps_images = True
+    caches_predictions = True
     block_rows = 4 * BLOCK_ROWS
 
     def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
@@ -140,7 +140,7 @@ class EntriesData(LocalData):
 
     def take(self, rows: Array, weight: Array | None) -> Self:
         """Return the data restricted to ``rows``; adjoints still have the sparsity pattern of the full data."""
-        part = self.alike()
+        part = self.shallow_copy()
         for name in ("column_stats", "rounding_units", "places"):  # recomputed when needed
             part.__dict__.pop(name, None)
         part.n, part.y, part.weight = len(rows), self.y[rows], weight

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from projfree.data.local import LocalData
 
 #: Sums of weights between this number and its inverse cause neither overflow nor underflow in moments.
-LEAST_WEIGHT = 1e-100
+MIN_WEIGHT = 1e-100
 #: Largest number of rows or columns for which the largest eigenvalue is computed from a Gram matrix; beyond, it is
 #: bounded.
 GRAM_SIDE = 3_000
@@ -95,7 +95,7 @@ class Gram:
     def of(cls, data: LocalData, centre: Array | None = None) -> Gram:
         """Compute the moments of the unscaled rows of a table, about their mean by default."""
         gram = cls(math.prod(data.shape(())), data.y.shape[1:])
-        total = min(max(float(data.total_weight or data.n), LEAST_WEIGHT), 1.0 / LEAST_WEIGHT)  # only ratios matter
+        total = min(max(float(data.total_weight or data.n), MIN_WEIGHT), 1.0 / MIN_WEIGHT)  # only ratios matter
         if centre is None:
             centre = np.concatenate((data.table_stats.centre, data.mean_target().ravel()))
 
@@ -109,9 +109,9 @@ class Gram:
     def include(self, data: Data) -> Gram:
         """Add the rows of a data set to this object, in place, and return it."""
         total = float(data.total_weight or data.n)
-        if self.n and not LEAST_WEIGHT <= total <= 1.0 / LEAST_WEIGHT:
+        if self.n and not MIN_WEIGHT <= total <= 1.0 / MIN_WEIGHT:
             raise ValueError(
-                f"`sample_weight` must have a sum between {LEAST_WEIGHT:g} and {1.0 / LEAST_WEIGHT:g} where rows are "
+                f"`sample_weight` must have a sum between {MIN_WEIGHT:g} and {1.0 / MIN_WEIGHT:g} where rows are "
                 f"added to others, got {total:g}; multiply the weights of all rows by one number."
             )
         return self.merge(data.gram())

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from projfree.data.rows import Blocks
 
 #: Maximum number of points of a pass.
-MOST_POINTS = 4
+MAX_POINTS = 4
 
 #: Function of the first block and of the end of a range of blocks.
 Work = Callable[[int, int], None]
@@ -115,7 +115,7 @@ class Compiled:
     def __init__(self, work: Pass, features: int, cut: Blocks) -> None:
         loss, b = work.step.loss, work.step.b  # type: ignore[attr-defined]  # a tangent step
         data, k, nothing = work.data, math.prod(work.outputs), np.empty(0)
-        more = [nothing] * (MOST_POINTS - len(work.sources))
+        more = [nothing] * (MAX_POINTS - len(work.sources))
         offsets = np.zeros((len(work.vectors), k)) if work.offsets is None else np.reshape(work.offsets, (-1, k))
         intercepts = [np.broadcast_to(0.0 if own is None else np.ravel(own), k) for own in b]
         vectors = [np.reshape(w, (features, k)).T for w in work.vectors]

@@ -14,8 +14,8 @@ from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.data.base import Data, Fold
 from projfree.data.column_stats import ColumnStats
-from projfree.data.gram import LEAST_WEIGHT, Gram, Moments, RowWeights, weighted_products
-from projfree.data.rows import TILE_BYTES, AsResidual, FormImages, Pass, Rows
+from projfree.data.gram import MIN_WEIGHT, Gram, Moments, RowWeights, weighted_products
+from projfree.data.rows import TILE_BYTES, AsResidual, FormPredictions, Pass, Rows
 from projfree.data.workspace import LocalWorkspace, Workspace
 from projfree.runtime import single_blas_thread
 
@@ -42,7 +42,7 @@ class LocalData(Data):
         Bytes that a pass reads; 0 if the data have no compiled kernels.
     threads : int
         Maximum number of threads of a pass.
-    keeps_images : bool
+    caches_predictions : bool
         Whether to cache predictions after a sweep, because recomputing them costs more.
     adjoint_reads : bool
         Whether the adjoint reads the table; False for matrix entries, whose adjoint only stores the residuals.
@@ -54,7 +54,7 @@ class LocalData(Data):
     sample_run: int = 1
     nbytes: int = 0
     threads: int = 1
-    keeps_images: bool = False
+    caches_predictions: bool = False
     adjoint_reads: bool = True
     places: tuple[Array, Array] | None = None
     y: Array
@@ -113,7 +113,7 @@ class LocalData(Data):
         """Return the predictions A w, computed in one pass."""
         outputs = w.shape[len(self.shape(())) :]
         out = np.empty((self.n, *outputs))
-        self.read(Pass(FormImages(), self, (w,), (0,), (out,), outputs))
+        self.read(Pass(FormPredictions(), self, (w,), (0,), (out,), outputs))
         return out
 
     def adjoint(self, r: Array) -> Array:
@@ -178,7 +178,7 @@ class LocalData(Data):
         self.table_stats, self.column_stats = stats, scaled if known is None else replace(scaled, errors=known.errors)
 
     def standardized(self, centre: Any, scale: Any) -> Self:
-        data = self.alike()
+        data = self.shallow_copy()
         data.scaling = checked_scaling(self, centre, scale)
         data._set_stats(self.table_stats)
         return data
@@ -223,7 +223,7 @@ class LocalData(Data):
         return LocalWorkspace(self)
 
     def with_targets(self, convert: Callable[[Array], Array], reweight: Callable[[Array], Array] | None = None) -> Self:
-        data = self.alike()
+        data = self.shallow_copy()
         data.y = convert(self.y)
         if reweight is not None:
             weight = self.rows(slice(None)).s * reweight(self.y)
@@ -232,7 +232,7 @@ class LocalData(Data):
             data.measure()
         return data
 
-    def alike(self) -> Self:
+    def shallow_copy(self) -> Self:
         """Return a shallow copy, faster than `copy.copy`: a run may draw a sample at every iteration."""
         data = object.__new__(type(self))
         data.__dict__.update(self.__dict__)
@@ -300,9 +300,9 @@ def checked_weights(weight: Array | None, n: int) -> Array | None:
         )
     weight = weight / weight.max()  # avoid overflow of the sum
     least = float(weight[weight > 0.0].min())
-    if least < LEAST_WEIGHT:  # its normalised weight would lose digits or underflow
+    if least < MIN_WEIGHT:  # its normalised weight would lose digits or underflow
         raise ValueError(
-            f"`sample_weight` must be zero or at least {LEAST_WEIGHT:g} times the largest, got {least:g} times that; "
+            f"`sample_weight` must be zero or at least {MIN_WEIGHT:g} times the largest, got {least:g} times that; "
             "set such weights to zero."
         )
     normalised: Array = weight / weight.sum()

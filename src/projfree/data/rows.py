@@ -51,7 +51,7 @@ class Step(ABC):
 
 
 @dataclass(frozen=True)
-class FormImages(Step):
+class FormPredictions(Step):
     """Compute the predictions only: no residual, no sums."""
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
@@ -135,7 +135,7 @@ def tangent_size(outputs: int, points: int) -> int:
 
 #: Smallest number of rows in a block (partial sums are computed by block), and largest number of blocks: larger data
 #: have larger blocks.
-BLOCK_ROWS, MOST_BLOCKS = 2048, 256
+BLOCK_ROWS, MAX_BLOCKS = 2048, 256
 #: Largest number of rows in a tile of compiled passes. A tile has at least a quarter of this in Fortran order, to read
 #: runs of this length from each column, and an eighth for sparse rows, so that their entries stay in the L1 cache.
 #: Chunks of a file end at the end of a tile.
@@ -167,7 +167,7 @@ class Blocks:
     rows: int
 
     @classmethod
-    def of(cls, n: int, most: int = MOST_BLOCKS) -> Blocks:
+    def of(cls, n: int, most: int = MAX_BLOCKS) -> Blocks:
         """Partition ``n`` rows into at most ``most`` blocks, whose size is a power of two and a multiple of a tile."""
         rows = BLOCK_ROWS
         while n > rows * max(1, most):
@@ -201,6 +201,6 @@ def compiled(work: Pass, features: int, cut: Blocks) -> Compiled | None:
     if not all(own.flags.c_contiguous for own in (*work.keep, *work.sources) if isinstance(own, np.ndarray)):
         return None
     with held_interrupt():
-        from projfree.data.kernels import MOST_POINTS, Compiled
+        from projfree.data.kernels import MAX_POINTS, Compiled
 
-    return None if len(work.sources) > MOST_POINTS else Compiled(work, features, cut)
+    return None if len(work.sources) > MAX_POINTS else Compiled(work, features, cut)

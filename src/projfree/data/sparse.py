@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from projfree.checks import Array, count, is_sparse, plain_array, real_array
 from projfree.data.column_stats import ColumnStats
-from projfree.data.rows import MOST_BLOCKS, Blocks
+from projfree.data.rows import MAX_BLOCKS, Blocks
 from projfree.data.tables import MemoryTable
 
 #: Smallest number of entries per block, so that a block pays for its function calls, and smallest number of entries per
@@ -26,7 +26,7 @@ class SparseData(MemoryTable):
     otherwise by SciPy's products, block by block.
     """
 
-    keeps_images = True
+    caches_predictions = True
 
     def _checked(self, X: Any) -> sp.csr_array:
         return canonical_rows(X)
@@ -36,7 +36,7 @@ class SparseData(MemoryTable):
         entries = int(self.X.nnz)
         self.nbytes = 12 * entries  # whatever the dtype of the indices
         # Limit the number of blocks, so that the adjoints of all blocks have far fewer numbers than the table.
-        cut = Blocks.of(n, min(MOST_BLOCKS, entries // BLOCK_ENTRIES, entries // (ADJOINT_ENTRIES * self.d)))
+        cut = Blocks.of(n, min(MAX_BLOCKS, entries // BLOCK_ENTRIES, entries // (ADJOINT_ENTRIES * self.d)))
         self.row_bytes = self.nbytes / n
         self._set_blocks(cut, cut.rows)
 
@@ -113,7 +113,7 @@ class TaskData(SparseData):
             )
         most = int(task.max(initial=0))
         self.features, self.tasks = int(X.shape[1]), most + 1 if tasks is None else count("tasks", tasks, most + 1)
-        super().__init__(spread_out(X, task, self.tasks), y, sample_weight)
+        super().__init__(expand_tasks(X, task, self.tasks), y, sample_weight)
 
     def _set_stats(self, stats: ColumnStats) -> None:
         super()._set_stats(stats)
@@ -125,7 +125,7 @@ class TaskData(SparseData):
         return self.features, self.tasks
 
 
-def spread_out(X: Any, task: Array, tasks: int) -> sp.csr_array:
+def expand_tasks(X: Any, task: Array, tasks: int) -> sp.csr_array:
     """Return the sparse table of all (feature, task) pairs: entry (i, j) moves to column ``j * tasks + task[i]``."""
     (n, d), table = X.shape, canonical_rows(X if is_sparse(X) else sp.csr_array(X))
     index = np.int32 if max(d * tasks, n, table.nnz) <= np.iinfo(np.int32).max else np.int64

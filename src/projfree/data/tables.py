@@ -165,7 +165,7 @@ class MemoryTable(Table):
         return f"`X` must be finite, got {shown(value)} at {where}"
 
     def take(self, rows: Array, weight: Array | None) -> Self:
-        part = self.alike()
+        part = self.shallow_copy()
         part.X = self.X[rows]
         part._set_rows(len(rows), self.y[rows], weight)
         return part
@@ -243,7 +243,7 @@ class ChunkedData(Table):
         """Return the data restricted to the given increasing rows, which are read when they are used."""
         from projfree.data.sources import SourceSubset
 
-        part = self.alike()
+        part = self.shallow_copy()
         part.source = SourceSubset(self.source, rows)
         part._set_rows(len(rows), self.y[rows], weight)
         return part

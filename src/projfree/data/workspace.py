@@ -10,7 +10,7 @@ import numpy as np
 
 from projfree.algebra import Handle, Point
 from projfree.checks import Array
-from projfree.data.rows import Blocks, FormImages, Pass, Step
+from projfree.data.rows import Blocks, FormPredictions, Pass, Step
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import get_lock, parallel_for
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Maximum number of cached predictions: those of two points, of two combinations of points, and of the points that a
 #: third one combines.
-MOST_IMAGES = 6
+MAX_PREDICTIONS = 6
 
 
 class Workspace(ABC):
@@ -29,11 +29,11 @@ class Workspace(ABC):
     #: Number of rows read through this workspace and its samples.
     rows_read = 0
     #: The workspace that this one is a sample of; it counts the rows read.
-    _whole: Workspace | None = None
+    _parent: Workspace | None = None
 
     def _count(self, rows: int) -> None:
         """Add to `rows_read`; a sample adds to the counter of its parent."""
-        (self if self._whole is None else self._whole).rows_read += rows
+        (self if self._parent is None else self._parent).rows_read += rows
 
     @abstractmethod
     def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
@@ -77,8 +77,8 @@ class LocalWorkspace(Workspace):
     because the next combination uses them as well.
     """
 
-    def __init__(self, data: LocalData, whole: Workspace | None = None) -> None:
-        self.data, self._whole = data, whole
+    def __init__(self, data: LocalData, parent: Workspace | None = None) -> None:
+        self.data, self._parent = data, parent
         self._depth = len(data.shape(()))
         self._images: dict[Handle, Array] = {}  # in order of use: the last entry was used most recently
         self.lock: tuple[int, Any] | None = None
@@ -89,7 +89,7 @@ class LocalWorkspace(Workspace):
     def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
         with get_lock(self):
             data, outputs = self.data, points[0].w.shape[self._depth :]
-            keep = keep or (data.keeps_images and not step.transient)
+            keep = keep or (data.caches_predictions and not step.transient)
             read: dict[Handle, Any] = {}
             sources: list[int | Array | None] = []
             for x in points:
@@ -111,7 +111,7 @@ class LocalWorkspace(Workspace):
         with get_lock(self):
             parts = {part.handle: part for x in points for _, part in self._parts(x)}
             if any(handle not in self._images for handle in parts):
-                self.sweep(FormImages(), list(parts.values()), keep=True)
+                self.sweep(FormPredictions(), list(parts.values()), keep=True)
             images, n = [self._image(x) for x in points], self.data.n
             self._drop(points)
             cut = Blocks(n, 4 * Blocks.of(n).rows)  # larger blocks, because no features are read
@@ -141,7 +141,7 @@ class LocalWorkspace(Workspace):
                 if columns is None:
                     return None
             if not self.holds(x):
-                self.sweep(FormImages(), [x], keep=True)
+                self.sweep(FormPredictions(), [x], keep=True)
             image = self._image(x)
 
             def weights(rows: slice) -> Array:
@@ -175,5 +175,5 @@ class LocalWorkspace(Workspace):
         """Remove the least recently used predictions from the cache, except those of ``points``."""
         used = [x.handle for x in points]
         for handle in list(self._images):
-            if len(self._images) > MOST_IMAGES and handle not in used:
+            if len(self._images) > MAX_PREDICTIONS and handle not in used:
                 del self._images[handle]

@@ -135,7 +135,7 @@ def _partial_out_problem(
 def _task_problem(
     rows: TrainingSet, loss: Loss, intercept: bool, standardize: bool | Scaling, free: tuple[int, ...], model: Any
 ) -> Problem:
-    from projfree.data.sparse import TaskData, spread_out  # imports SciPy's sparse arrays
+    from projfree.data.sparse import TaskData, expand_tasks  # imports SciPy's sparse arrays
 
     if free:
         raise ValueError("`free` columns and `task` do not go together; give each task its own intercept instead.")
@@ -156,7 +156,7 @@ def _task_problem(
         sizes = _root_mean_square(yc, rows), _root_mean_square(X / scale, rows)
         errors = TableErrors(*(UNIT * units * size for units in (4.0, len(X) + 4.0) for size in sizes))
     if norm_and_exponent(model.norm, model.p) == ("lp", 1.0):  # working sets need a sparse matrix of all tasks
-        data: Data = as_data(spread_out(X / scale, task, rows.tasks), yc, rows.weight)
+        data: Data = as_data(expand_tasks(X / scale, task, rows.tasks), yc, rows.weight)
     else:
         data = TaskData(X / scale, yc, task, rows.weight, rows.tasks)
     data.column_stats = replace(data.column_stats, errors=errors)

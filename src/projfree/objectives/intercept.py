@@ -17,7 +17,7 @@ import numpy as np
 from projfree.algebra import UNIT, Point, is_structured, zeros
 from projfree.checks import Array
 from projfree.data.base import Data
-from projfree.data.rows import FormImages
+from projfree.data.rows import FormPredictions
 from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import LogLinkLoss, Loss
@@ -105,7 +105,7 @@ class Intercept:
         if not self.searched:
             return tuple([np.asarray(self.constant - self.mean_prediction(x.w)) for x in points])
         if any(x.w.any() for x in points):  # compute all predictions in one pass
-            workspace.fold(FormImages(), points)
+            workspace.fold(FormPredictions(), points)
         known = [self.loss.convex and not x.w.any() for x in points]  # the constant is optimal at zero
         return tuple(
             self.constant if at_zero else search(workspace, self.loss, x, self.guess(x))

@@ -139,11 +139,11 @@ def check_evaluations(make: Make, loss: Loss, outputs: int, intercept: bool) -> 
         hessian, H = f.hessian(f.point(w)), g.hessian(g.point(w)).matrix
         _close(hessian.matrix, H)
         _close(hessian.times(v).ravel(), H @ v.ravel())
-    _close(*(h.workspace.fold(ImageProductSums(), (h.point(w), h.point(-w))) for h in (f, g)))
+    _close(*(h.workspace.fold(PredictionProductSums(), (h.point(w), h.point(-w))) for h in (f, g)))
 
 
 @dataclass(frozen=True)
-class ImageProductSums(Step):
+class PredictionProductSums(Step):
     """Compute the weighted inner products of all pairs of predictions."""
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:

@@ -48,9 +48,9 @@ class SealedData(Data):
 
     def __init__(self, X: Any, y: Any, sample_weight: Any = None, *, forgets: float = 0.3) -> None:
         self._forgets = forgets
-        self._take_over(DenseData(X, y, sample_weight, threads=1))
+        self._set_inner(DenseData(X, y, sample_weight, threads=1))
 
-    def _take_over(self, inner: DenseData) -> SealedData:
+    def _set_inner(self, inner: DenseData) -> SealedData:
         """Use the rows of ``inner``, with smaller blocks."""
         self.n, self.column_stats, self.total_weight = inner.n, inner.column_stats, inner.total_weight
         inner.cut, self.rounding_units = Blocks(inner.n, ROWS), Blocks(inner.n, inner.n).units()
@@ -63,13 +63,13 @@ class SealedData(Data):
     def with_targets(
         self, convert: Callable[[Array], Array], reweight: Callable[[Array], Array] | None = None
     ) -> SealedData:
-        return copy(self)._take_over(self._inner.with_targets(*_sent((convert, reweight))))
+        return copy(self)._set_inner(self._inner.with_targets(*_sent((convert, reweight))))
 
     def subset(self, rows: Array | Fold) -> SealedData:
-        return copy(self)._take_over(self._inner.subset(rows))
+        return copy(self)._set_inner(self._inner.subset(rows))
 
     def standardized(self, centre: Any, scale: Any) -> SealedData:
-        return copy(self)._take_over(self._inner.standardized(centre, scale))
+        return copy(self)._set_inner(self._inner.standardized(centre, scale))
 
     def labels(self) -> list[Array]:
         return self._inner.labels()
@@ -90,8 +90,8 @@ class SealedData(Data):
 class SealedWorkspace(LocalWorkspace):
     """The workspace of `SealedData`, which drops cached predictions at random."""
 
-    def __init__(self, data: LocalData, forgets: float, whole: Workspace | None = None) -> None:
-        super().__init__(data, whole)
+    def __init__(self, data: LocalData, forgets: float, parent: Workspace | None = None) -> None:
+        super().__init__(data, parent)
         self._forgets, self._rng = forgets, np.random.default_rng(0)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -34,7 +34,7 @@ SHAPES = ((1,), (2,), (3,), (7,), (1, 1), (1, 3), (4, 1), (4, 3), (2, 5), (6, 3)
 SCALES = (1e-310, 1e-300, 1e-155, 1e-10, 1.0, 1e10, 1e155, 1e300)
 
 
-def fitting(C: ConstraintSet) -> list[tuple[int, ...]]:
+def supported_shapes(C: ConstraintSet) -> list[tuple[int, ...]]:
     """Return the shapes in `SHAPES` that the set supports."""
     shapes: list[tuple[int, ...]] = []
     for shape in SHAPES:
@@ -68,7 +68,7 @@ def gradients(draw: Any, shape: tuple[int, ...], extreme: bool = True) -> Array:
 def cases(draw: Any, *given: ConstraintSet, count: int = 1, extreme: bool = True) -> tuple[Any, ...]:
     """Draw one of the given sets and ``count`` arrays of a shape that it supports."""
     C = draw(st.sampled_from(given))
-    shape = draw(st.sampled_from(fitting(C)))
+    shape = draw(st.sampled_from(supported_shapes(C)))
     return (C, *(draw(gradients(shape, extreme)) for _ in range(count)))
 
 

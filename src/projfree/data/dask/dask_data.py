@@ -28,9 +28,9 @@ from projfree.data.dask.partition import (
     weight_sum,
 )
 from projfree.data.dask.rounds import ClusterRounds, Combine, LocalRounds
-from projfree.data.gram import LEAST_WEIGHT, Gram, Moments
+from projfree.data.gram import MIN_WEIGHT, Gram, Moments
 from projfree.data.local import LocalData, checked_scaling
-from projfree.data.rows import FormImages, Step
+from projfree.data.rows import FormPredictions, Step
 from projfree.data.workspace import LocalWorkspace, Workspace
 
 
@@ -74,7 +74,7 @@ class DaskData(Data):
     def _weigh(self) -> DaskData:
         """Compute the sum of the weights of the view, which normalises them, in one round."""
         total = self.rounds.run("weights", partial(weight_sum, self.view), add_results)
-        if not LEAST_WEIGHT < total < math.inf:
+        if not MIN_WEIGHT < total < math.inf:
             raise ValueError(
                 f"`sample_weight` must have a positive and finite sum, got {total:g}; rescale them, and drop rows that "
                 "do not count."
@@ -93,7 +93,7 @@ class DaskData(Data):
 
     @cached_property
     def _stats(self) -> ColumnStats:
-        found: ColumnStats = self._viewed(scaling=None)._run(measured, ColumnStats.merge)
+        found: ColumnStats = self._viewed(scaling=None)._run(compute_stats, ColumnStats.merge)
         return found
 
     @property
@@ -141,7 +141,7 @@ class DaskData(Data):
     def gram(self) -> Gram:
         if self.view.scaling is not None:
             return self._viewed(scaling=None).gram().standardized(*self.view.scaling)
-        total = min(max(float(self.total_weight or self.n), LEAST_WEIGHT), 1.0 / LEAST_WEIGHT)
+        total = min(max(float(self.total_weight or self.n), MIN_WEIGHT), 1.0 / MIN_WEIGHT)
         mean = self.mean_target()
         centre = np.concatenate([self._stats.centre, mean.ravel()])
 
@@ -163,7 +163,7 @@ class DaskData(Data):
         return short_hash(f"dask {self.n} {self.d} {checksums} {tokenize(self.view.factors, self.view.scaling)}")
 
 
-def measured(data: LocalData) -> ColumnStats:
+def compute_stats(data: LocalData) -> ColumnStats:
     """Compute the statistics of the rows with their current weights."""
     data.measure()
     return data.table_stats
@@ -175,8 +175,8 @@ class DaskWorkspace(Workspace):
     Predictions are not cached: a fold recomputes them, which is one pass.
     """
 
-    def __init__(self, data: DaskData, view: View, whole: Workspace | None = None) -> None:
-        self._data, self._view, self._whole = data, view, whole
+    def __init__(self, data: DaskData, view: View, parent: Workspace | None = None) -> None:
+        self._data, self._view, self._parent = data, view, parent
         self._rows = data.n if view.sample is None else sum(view.sample[1].values())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DaskWorkspace:
@@ -188,7 +188,7 @@ class DaskWorkspace(Workspace):
         return found
 
     def fold(self, step: Step, points: Sequence[Point]) -> Array:
-        if isinstance(step, FormImages):
+        if isinstance(step, FormPredictions):
             return np.zeros(0)  # predictions are not cached
         sums = np.asarray(self._run("fold", step, _plain(points)))
         if not all(self.holds(x) for x in points):

@@ -200,11 +200,11 @@ class View:
 
     def data(self, rows: Partition, threads: int) -> LocalData | None:
         """Return the rows as local data; None if the sample has no rows of this partition."""
-        data: LocalData = rows.data.alike()
+        data: LocalData = rows.data.shallow_copy()
         weight = self.weights(rows) / self.total
         data.y, data.weight = rows.converted(*self.targets), weight
         data.scaling, data.threads = self.scaling, threads
-        data.nbytes, data.keeps_images = max(self.nbytes, data.nbytes), False
+        data.nbytes, data.caches_predictions = max(self.nbytes, data.nbytes), False
         if self.sample is None:
             return data
         (seed, counts, factor), number = self.sample, rows.facts.number
