@@ -159,7 +159,7 @@ def read_ratings(
 def _read_features(path: Path | None, ids: str, layout: options.Layout, like: Array) -> Any:
     """Read ids and features from a file; text is one-hot encoded, and missing numbers are kept.
 
-    The ids get the type of those of the ratings, ``like``.
+    The ids are converted to the type of ``like``, the ids in the ratings.
     """
     if path is None:
         return None

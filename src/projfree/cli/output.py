@@ -54,7 +54,7 @@ class Report:
     def show(self, printing: Printing) -> None:
         """Print the report. If printing fails after a file was written, the exit code is 1."""
         try:
-            if printing.json:  # numbers that are not finite are no JSON
+            if printing.json:  # NaN and infinity are not valid JSON
                 plain = json.loads(json.dumps(self.record, default=np.generic.item), parse_constant=lambda _: None)
                 typer.echo(json.dumps(plain, indent=2))
             elif self.out is None or not printing.quiet:

@@ -56,7 +56,7 @@ def load_year(standardize: bool = True, *, download: bool = True) -> Dataset:
     Parameters
     ----------
     standardize : bool
-        Centre and scale the columns of X by all rows.
+        Whether to standardize the columns of X with the statistics of all rows.
     download : bool
         Whether to download the file from the UCI repository (200 MB) if ``YearPredictionMSD.txt``, plain or as .zip or
         .gz, is neither in PROJFREE_DATA nor in the cache.

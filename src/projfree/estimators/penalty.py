@@ -99,8 +99,8 @@ def minimize_penalised(
 ) -> tuple[Array, bool]:
     """Minimise f plus ``weight / k`` times the k-th power of the norm of ``ball``, whose radius is ignored.
 
-    Entries outside the ball are not penalised. ``start`` is an estimate of the minimiser. Returns the minimiser, and
-    whether the method has converged.
+    Coefficients that the ball does not constrain are not penalised. ``start`` is an estimate of the minimiser.
+    Returns the minimiser, and whether the method has converged.
     """
     begin, settled = np.zeros(f.shape) if start is None else start, False
     if (method := penalty_method(f, ball)) is not None:

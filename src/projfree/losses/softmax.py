@@ -11,8 +11,8 @@ from projfree.checks import Array, count
 from projfree.losses.base import Loss, indices
 from projfree.numerics import scalars
 
-#: Smallest difference from the largest prediction to which that of the true class is raised. exp(-80) is below eps^2,
-#: so that the other derivatives do not change up to rounding, and it is a normal number in float32 too.
+#: The prediction of the true class is raised to at least the largest prediction plus this number.
+#: exp(-80) is below eps^2, so that the other derivatives do not change up to rounding, and it is normal in float32 too.
 LEAST = -80.0
 #: Exponentials of numbers up to this size, and their quotients, are normal floating-point numbers.
 SAFE = 280.0

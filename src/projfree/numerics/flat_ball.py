@@ -52,7 +52,7 @@ class GroupL1Ball:
         return float(np.sum(self.costs * self.sizes(w)))
 
     def slopes(self, g: Array) -> Array:
-        """For each group, how much the function falls for each unit of the radius that is spent on it; 0 at no cost."""
+        """Return, for each group, the decrease of the linear function per unit of its norm; 0 for weight zero."""
         pull = self.sizes(g) if self.signed else -g
         return np.asarray(np.divide(pull, self.costs, out=np.zeros_like(pull), where=self.costs > 0.0))
 

@@ -26,29 +26,29 @@ from projfree.numerics.linear_systems import conjugate_gradients
 from projfree.numerics.simplex_quadratic import minimise_on_simplex
 from projfree.numerics.sums import UNIT
 
-#: Rounds of descent and Newton steps at most, where an exact solution is asked for and where it is not.
+#: Maximum number of rounds of descent and Newton steps, for exact and for approximate solutions.
 MOST_ROUNDS, ROUNDS = 300, 30
-#: Rounds without progress after which rounding is taken to be reached.
+#: After this number of rounds without progress the solution counts as exact up to rounding.
 STALLED = 12
-#: Sweeps over the entries that are not zero, after each over all: they cost little beside it.
+#: Sweeps over the nonzero entries after each sweep over all entries, which costs much more.
 SWEEPS = 2
-#: Newton's method takes over where such a round leaves more than this part of the gap.
+#: Newton steps are used if a round of sweeps leaves more than this fraction of the gap.
 SLOW = 0.1
-#: Conjugate gradient steps of the first Newton step; each later one may take twice as many.
+#: Conjugate gradient steps of the first Newton step; the limit doubles with each later one.
 CG_STEPS = 8
-#: They end once the residual has fallen to this part: the face is seldom the last one.
+#: Relative residual at which conjugate gradients stop: the face usually changes again.
 CG_ACCURACY = 0.03
-#: The multiplier moves once the penalised problem is solved to this part of the gap.
+#: The multiplier is updated once the penalised problem is solved to this fraction of the gap.
 SOLVED = 0.3
-#: The least part by which the diagonal of a face is raised: some roundings of its entries.
+#: Smallest relative damping of the diagonal of a face: a multiple of the rounding unit.
 LEAST_DAMPING = 64.0 * UNIT
-#: The multiplier moves by at most this factor at a time.
+#: Largest change of the multiplier in one update, as a factor.
 FACTOR = 0.3
-#: The Gram matrix of at most so many columns is formed: it takes 8 MB, and a factorization as long as some products.
+#: Largest number of columns of a Gram matrix: it takes 8 MB, and is factorised in the time of a few products.
 MOST_FORMED = 1_000
-#: Up to so many entries NumPy takes less time than a kernel that is compiled first, and steps among vertices even less.
+#: Largest number of entries that are swept in NumPy, which needs no compilation, or solved among vertices.
 FEW = 100
-#: It is formed from sparse columns where that takes the time of at most so many sweeps.
+#: The Gram matrix of sparse columns is formed if that takes at most as long as this number of sweeps.
 FORMING_SWEEPS = 40
 
 
@@ -90,7 +90,7 @@ class Columns:
 
     @cached_property
     def arrays(self) -> tuple[Array, Array, Array, Array]:
-        """The columns and the weights of the rows for the compiled kernels."""
+        """Return the arrays of the columns in CSC form, and the row weights, for the compiled kernels."""
         h = np.zeros((0, 0)) if self.h is None else np.ascontiguousarray(self.h)
         if sparse.issparse(self.A):
             return self.A.indptr.astype(np.int64), self.A.indices.astype(np.int32, copy=False), self.A.data, h
@@ -128,7 +128,7 @@ class Columns:
         return z.copy() if self.h is None else np.asarray(_product(self.A.T, z) - self.mean * shift)
 
     def times(self, v: Array) -> Array:
-        """H v."""
+        """Return the product H v."""
         return self.adjoint(self.image(v), np.einsum("jo,jo->o", self.mean, v))
 
     def curvatures(self, first: Array) -> Array:
@@ -168,7 +168,7 @@ def minimize_group_l1(
     free: int = 0,
     bound: float = 0.0,
 ) -> QPSolution:
-    """The minimiser over a ball whose groups are neighbours.
+    """Return the minimiser over a ball whose groups consist of adjacent columns.
 
     Parameters
     ----------
@@ -395,7 +395,7 @@ class _Search:
     # ------------------------------------------------------------ Newton steps on the face
 
     def _face_step(self, level: float, steps: int, every: bool = False) -> None:
-        """Newton's step for the entries that are not zero, as far as it lowers the penalised value."""
+        """Take a Newton step on the nonzero entries, shortened until the penalised value decreases."""
         old, before = (self.v, self.z, self.shift, self.g), self._value() + level * self.ball.norm(self.v)
         p, raised = self._newton(level, steps, every), min(self.damping * 1e3, 1.0)
         toward = (self.v * p < 0.0) & (np.abs(p) > np.abs(self.v))  # half of the step at most, to where the first ends

@@ -109,7 +109,7 @@ class RowHessian(Hessian):
 
     @cached_property
     def matrix(self) -> Array:  # type: ignore[override]
-        k, free = 1 if self._constant else self._k, self._free  # for squares, one matrix for all outputs
+        k, free = 1 if self._constant else self._k, self._free  # for the squared loss, all outputs share one matrix
         step: Step = PairWeights(self._loss, self._b) if self._loss.coupled else Curvatures(self._loss, self._b)
         if self._loss.coupled:
             wanted = Moments(k * (k - 1) // 2, free, self._features)

@@ -103,7 +103,8 @@ Look = Callable[[tuple[Point, ...], Array, Array], Local]
 class Hull:
     r"""The function :math:`\phi(m) = f\big(p_0 + \sum_j m_j (p_j - p_0)\big)` on :math:`m \ge 0, \sum m \le 1`.
 
-    Two points define a line search, three a correction. Quantities are computed when they are needed, and cached.
+    Two points define a line search, three the step of a corrective method. Quantities are computed when
+    needed, and cached.
 
     Parameters
     ----------

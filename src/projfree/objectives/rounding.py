@@ -79,7 +79,7 @@ class Rounding:
         """
         units, data = self.units, self.data.column_stats
         constant = UNIT * (units * (sums.size + sums.along_size + self.floor) + FEW * sums.shifted) + UNDERFLOW
-        length = math.sqrt(data.mean_square)  # the root of a product may overflow
+        length = math.sqrt(data.mean_square)  # the product of the squares may overflow
         terms = math.sqrt(sums.square) * length
         if sums.square <= UNDERFLOW:
             terms = float(np.add.reduce(sums.slope_size)) * data.row_norm
@@ -138,7 +138,7 @@ class Rounding:
         """Return a bound on the distance of the centred predictions of ``w`` from those of any point of the set."""
         data = self.data.column_stats
         if self.intercept is None or not is_squared(self.loss) or not data.terms:
-            return math.inf  # only for squares does the intercept remove the column means
+            return math.inf  # only with the squared loss does the intercept remove the column means
         sizes = _for_entries(data.deviation(self.data.rounding_units, 0.0), w.shape)
         return self._largest(ball, w.shape, sizes, size(sizes)) + float(np.sum(sizes * np.abs(w)))
 

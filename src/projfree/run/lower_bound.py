@@ -31,7 +31,7 @@ class LowerBound:
     Any convex combination of tangents is a valid minorant, so the bound is the maximum over exponents and iterations.
     The average of the tangent points is stored as a witness: for quadratic functions the tangent at this point gives a
     bound that is at least as good, for other functions nearly as good, so that others can verify the bound in one pass.
-    Averages of matrices in factors are not stored, because they would need a decomposition in each iteration.
+    Averages of factored matrices are not stored, because they would need a decomposition in each iteration.
 
     Attributes
     ----------

@@ -215,7 +215,7 @@ class Constrained(ConstraintSet):
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         x = point(w)
         rows, flat = self._cut(x.shape).rows, x.ravel()
-        # Entries of rounding size count as zero.
+        # Entries as small as rounding errors are treated as zero.
         rounding = OPERATIONS * UNIT * self.reach(x.shape)
         allowed, t = abs(rows.A) @ (slack(w, rtol) * np.abs(flat) + rounding), rows.A @ flat
         return bool(np.all((t >= rows.lower - allowed) & (t <= rows.upper + allowed))) and self.ball.contains(w, rtol)

@@ -79,7 +79,7 @@ class LpBall(NormBall):
         return project(w, self.p, self.radius)
 
     def reach(self, shape: Shape) -> float:
-        r"""Return :math:`r \max(1, d^{1/2 - 1/p})`, which is attained."""
+        r"""Return :math:`r \max(1, d^{1/2 - 1/p})`, the largest Euclidean norm in the set."""
         return self.radius * spread(self.p, math.prod(shape))
 
     def strong_convexity(self, shape: Shape) -> float:

@@ -168,7 +168,7 @@ def bounds(columns: Sequence[Hashable], low: Any = None, high: Any = None) -> Ro
 
 
 def sums_to(value: float, columns: Sequence[Hashable]) -> Rows:
-    """Constrain the sum of the coefficients of the columns to a value.
+    """Return the constraint that the coefficients of the columns sum to a value.
 
     Examples
     --------

@@ -55,7 +55,7 @@ class WithUnpenalized(Wrapper):
         self.check_shape(shape)
         inner = self.ball.structure(self._rest(shape))
         simplex = inner.group_l1 is not None and inner.group_l1.tight
-        if len(inner.free) or simplex:  # free indices are relative to the ball; a simplex multiplier is not monotone
+        if len(inner.free) or simplex:  # free indices are relative to the ball; a simplex has no monotone multiplier
             inner = replace(inner, lp=None, group_l1=None)
         free = np.array(self.free, dtype=np.intp)
         return replace(inner, absolute=False, free=free, free_bound=self.bound)

@@ -15,11 +15,11 @@ from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet, Structure, frank_wolfe_gap
 from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, newton_step
 
-#: The fewest features of a working set: fewer would save no time beside the read that chooses them.
+#: Minimum size of a working set: with fewer features the pass that selects them would dominate the cost.
 SMALLEST = 100
-#: Models are solved to this part of the gap.
+#: Models are solved to this fraction of the gap.
 SHARE = 0.1
-#: The most by which the curvature of a row is raised, over its derivative.
+#: Largest damping: the curvature of a row is at least the damping times its derivative.
 MOST_DAMPING = 64.0
 #: A model may lower its multiplier to this part of the largest slope outside: below, it would have too few features.
 BEYOND = 0.5
@@ -120,7 +120,7 @@ class WorkingSet(Solver):
             state,
             t=state.t + 1,
             level=found.level,
-            # Halved after a whole step and raised after a shorter one, as in methods of Levenberg and Marquardt.
+            # Levenberg-Marquardt: halve the damping after a full step and quadruple it after a shorter one.
             damping=min(max(4.0 * state.damping, 1.0), MOST_DAMPING) if moved["gamma"] < 1.0 else 0.5 * state.damping,
             features=features,
             columns=model.columns if f.structure.quadratic_form else None,

@@ -151,7 +151,7 @@ class PredictionProductSums(Step):
 
 
 def check_fixed(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Solver) -> None:
-    """Check that runs with predefined steps agree up to rounding."""
+    """Check that runs with predefined step sizes agree with those in memory up to rounding."""
     here, there = _runs(make, loss, outputs, intercept, solver, tol=0.0, max_iter=30)
     _close(here.w, there.w)
     _close(here.value, there.value)

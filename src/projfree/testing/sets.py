@@ -49,7 +49,7 @@ def gradients(draw: Any, shape: tuple[int, ...], extreme: bool = True) -> Array:
     """Draw a dense, tied, sparse, graded, rank-one or zero array; ``extreme`` scales it to the limits of the range."""
     kind = draw(st.sampled_from(("plain", "tied", "sparse", "graded", "rank one", "zero")))
     g = draw(arrays(np.float64, shape, elements=st.floats(-1.0, 1.0, allow_subnormal=False), fill=st.nothing()))
-    if draw(st.booleans()):  # Hypothesis prefers round numbers; most gradients are not
+    if draw(st.booleans()):  # Hypothesis prefers round numbers, which are rare in gradients
         g = np.random.default_rng(draw(st.integers(0, 2**32 - 1))).standard_normal(shape)
     if kind == "tied":
         g = np.sign(g)
